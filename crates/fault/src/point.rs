@@ -1,0 +1,199 @@
+//! Crash points: the one list of every commit, sync and side-effect site, and what happens there in a test build.
+//!
+//! `EVERTURN_POINT=name@N:mode` acts at the N-th hit of a point: `kill` ends the process with SIGKILL, `freeze`
+//! stops it (the harness then cuts the power), `error` makes the site fail as its disk would.
+
+#[cfg(not(feature = "inject"))]
+use std::io;
+
+/// Every point, in the order in which a turn meets them.
+pub const POINTS: &[&str] = &[
+    // Opening a store.
+    "store.lock",
+    "store.open",
+    "migrate.before_commit",
+    "migrate.after_commit",
+    "store.tail_loaded",
+    // A claim.
+    "claim.before_commit",
+    "claim.after_commit",
+    // A message is accepted; a run starts.
+    "accept.before_decide",
+    "accept.before_append",
+    "append.begin",
+    "append.before_commit",
+    "append.after_commit",
+    "append.before_answer",
+    "accept.after_append",
+    "accept.before_acknowledge",
+    "accept.after_acknowledge",
+    "follow.before_publish",
+    "follow.after_publish",
+    // Effects follow durability.
+    "effect.before_start_run",
+    "effect.after_start_run",
+    "effect.before_cancel_run",
+    "effect.after_cancel_run",
+    // Output of a run.
+    "output.before_append",
+    "output.after_append",
+    "call.asked_durable",
+    "call.finished_durable",
+    "end.before_append",
+    "end.after_append",
+    "stop.before_append",
+    "stop.after_append",
+    // Behind the append: index, packs, snapshots, trimming.
+    "project.before_commit",
+    "project.after_commit",
+    "pack.before_commit",
+    "pack.after_commit",
+    "trim.before_commit",
+    "trim.after_commit",
+    "snapshot.before_commit",
+    "snapshot.after_commit",
+    "checkpoint.before",
+    "checkpoint.after",
+    // Blobs.
+    "blob.before_sync",
+    "blob.before_rename",
+    "blob.before_directory_sync",
+    "blob.after_directory_sync",
+    // Spool: preallocation, frames, seal, healing.
+    "spool.preallocate",
+    "spool.before_frame",
+    "spool.before_sync",
+    "spool.after_sync",
+    "spool.before_seal",
+    "spool.after_seal",
+    "heal.before_append",
+    "heal.after_append",
+    "spool.before_release",
+    "spool.after_release",
+    // Recovery, drain, eviction, erasing.
+    "recover.before_append",
+    "recover.after_append",
+    "drain.before_interrupt",
+    "drain.after_interrupt",
+    "retire.before_snapshot",
+    "retire.after_snapshot",
+    "erase.before_commit",
+    "erase.after_commit",
+    "erase.before_blobs",
+    "erase.after_blobs",
+    "revive.before_open",
+    "revive.after_open",
+];
+
+/// Marks a site. Fails only in a test build, when told to.
+///
+/// # Errors
+/// The error that a failing disk would give, when the point was armed with `error`.
+#[cfg(not(feature = "inject"))]
+#[inline(always)]
+pub fn hit(_name: &'static str) -> io::Result<()> {
+    Ok(())
+}
+
+/// How often each point was hit in this process; empty in a shipped build.
+#[cfg(not(feature = "inject"))]
+pub fn counts() -> Vec<(&'static str, u64)> {
+    Vec::new()
+}
+
+#[cfg(feature = "inject")]
+pub use armed::{counts, hit};
+
+#[cfg(feature = "inject")]
+mod armed {
+    use std::collections::BTreeMap;
+    use std::io;
+    use std::sync::{LazyLock, Mutex, PoisonError};
+
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+
+    use super::POINTS;
+
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Mode {
+        Kill,
+        Freeze,
+        Error,
+    }
+
+    struct Armed {
+        name: String,
+        at: u64,
+        mode: Mode,
+    }
+
+    static ARMED: LazyLock<Option<Armed>> = LazyLock::new(read_environment);
+    static COUNTS: LazyLock<Mutex<BTreeMap<&'static str, u64>>> = LazyLock::new(Mutex::default);
+
+    #[expect(clippy::disallowed_methods, reason = "test builds are armed from the environment")]
+    #[expect(clippy::panic, reason = "an armed point that cannot be read would test nothing")]
+    fn read_environment() -> Option<Armed> {
+        let text = std::env::var("EVERTURN_POINT").ok()?;
+        let parse = || {
+            let (name, rest) = text.split_once('@')?;
+            let (at, mode) = rest.split_once(':')?;
+            let mode = match mode {
+                "kill" => Mode::Kill,
+                "freeze" => Mode::Freeze,
+                "error" => Mode::Error,
+                _ => return None,
+            };
+            POINTS.contains(&name).then_some(())?;
+            Some(Armed { name: name.to_owned(), at: at.parse().ok()?, mode })
+        };
+        let Some(armed) = parse() else { panic!("EVERTURN_POINT={text} names no point, hit and mode") };
+        Some(armed)
+    }
+
+    /// Marks a site and acts there when this hit is the armed one.
+    ///
+    /// # Errors
+    /// `EIO`, when the point was armed with `error`.
+    #[expect(clippy::panic, reason = "a point that is missing from the list would never be enumerated")]
+    pub fn hit(name: &'static str) -> io::Result<()> {
+        let count = {
+            let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = counts.entry(name).or_insert_with(|| {
+                if !POINTS.contains(&name) {
+                    panic!("point {name} is not in the list");
+                }
+                0
+            });
+            *count += 1;
+            *count
+        };
+        let Some(armed) = ARMED.as_ref() else { return Ok(()) };
+        if armed.name != name || armed.at != count {
+            return Ok(());
+        }
+        match armed.mode {
+            Mode::Kill => end_with(Signal::SIGKILL),
+            Mode::Freeze => end_with(Signal::SIGSTOP),
+            Mode::Error => return Err(io::Error::from_raw_os_error(nix::libc::EIO)),
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::panic, reason = "a signal to oneself cannot be refused")]
+    fn end_with(signal: Signal) {
+        if let Err(error) = kill(Pid::this(), signal) {
+            panic!("signal {signal} to this process: {error}");
+        }
+        // The signal is delivered before the process runs on; give up this core until it is.
+        loop {
+            std::thread::yield_now();
+        }
+    }
+
+    /// How often each point was hit in this process.
+    pub fn counts() -> Vec<(&'static str, u64)> {
+        let counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().map(|(name, count)| (*name, *count)).collect()
+    }
+}

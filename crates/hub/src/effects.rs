@@ -1,0 +1,82 @@
+//! Performs effects, now that the entries they follow from are durable: starts a run's worker, or takes it away.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use session::{Effect, Progress, RunId, TurnId};
+use tokio::task::AbortHandle;
+
+use crate::gather::Gather;
+use crate::runner::{RunProgress, RunRequest, Runner};
+use crate::writer::{Stopped, Writer};
+
+/// The task that works on a run.
+pub(crate) struct Worker {
+    pub(crate) run: RunId,
+    gather: Arc<Gather>,
+    task: AbortHandle,
+}
+
+impl Worker {
+    pub(crate) fn cancel(self) {
+        self.task.abort();
+    }
+
+    /// What the run streamed and was not handed to the writer yet. It can bring nothing more afterwards.
+    pub(crate) fn close(&self, drain: impl FnOnce()) -> Vec<Progress> {
+        self.gather.close(drain)
+    }
+}
+
+impl Writer {
+    pub(crate) fn perform(&mut self, effect: Effect) -> Result<(), Stopped> {
+        match effect {
+            Effect::StartRun { turn, run } => {
+                fault::hit("effect.before_start_run")?;
+                self.start_run(turn, run);
+                fault::hit("effect.after_start_run")?;
+            }
+            Effect::CancelRun { run } => {
+                fault::hit("effect.before_cancel_run")?;
+                if let Some(worker) = self.worker.take_if(|worker| worker.run == run) {
+                    worker.cancel();
+                }
+                fault::hit("effect.after_cancel_run")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start_run(&mut self, turn: TurnId, run: RunId) {
+        // A run that was stopped in the same batch has no worker to start.
+        let Some((_, open)) = self.state.open().filter(|(_, open)| open.id == run) else { return };
+        let request = RunRequest {
+            session: self.session,
+            turn,
+            run,
+            cause: open.cause,
+            prompt: session::prompt(&self.state),
+        };
+        let gather = Arc::new(Gather::new(run, self.sender.clone()));
+        let task = crate::spawn::spawn(work(self.shared.runner.clone(), request, gather.clone()));
+        self.worker = Some(Worker { run, gather, task: task.abort_handle() });
+    }
+}
+
+/// Lets the agent work, hands on what it brings, and reports how it ended, whatever happens in it.
+async fn work(runner: Arc<dyn Runner>, request: RunRequest, gather: Arc<Gather>) {
+    let progress = RunProgress { gather: gather.clone() };
+    let run = AssertUnwindSafe(async move { runner.run(request, progress).await }).catch_unwind();
+    let ended = tokio::select! {
+        ended = run => ended,
+        // It ends only when the writer is gone, and then there is nobody to work for.
+        () = gather.flush_for_ever() => return,
+    };
+    let last = match ended {
+        Ok(()) => Progress::Completed,
+        Err(_) => Progress::Failed { error: "The agent stopped unexpectedly.".to_owned() },
+    };
+    // A run that is over, because it was stopped or reported its own failure, needs no other end.
+    drop(gather.report(last).await);
+}

@@ -1,0 +1,110 @@
+//! Why something asked of the hub did not happen.
+
+use session::{Rejected, Seq, SessionId};
+use store::{AppendError, ClaimError, OpenError, ReadError, StoreError};
+
+/// Why a command has no acknowledgement.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    #[error("there is no session {0}")]
+    Unknown(SessionId),
+    #[error("session {0} was deleted")]
+    Deleted(SessionId),
+    #[error("the id {0} is in use")]
+    Exists(SessionId),
+    /// The caller may not; nothing happened.
+    #[error(transparent)]
+    Rejected(#[from] Rejected),
+    #[error("the key was used for another request; nothing happened")]
+    KeyReused,
+    /// Nothing was kept; it can be asked again.
+    #[error("nothing was kept: {reason}")]
+    Unavailable { reason: String },
+    /// It may or may not have been kept; asking again with the same key is harmless.
+    #[error("it is not known whether it was kept: {reason}")]
+    Doubtful { reason: String },
+    /// Another node writes the session.
+    #[error("the session moved to another node")]
+    Moved,
+    #[error("the session's log is damaged after entry {intact}; it can be read up to there")]
+    Damaged { intact: Seq },
+    /// The writer retired before it took the command; the handle asks the next one.
+    #[error("the writer retired")]
+    Retired,
+}
+
+impl From<ClaimError> for CommandError {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::Unknown(session) => Self::Unknown(session),
+            ClaimError::Deleted(session) => Self::Deleted(session),
+            ClaimError::Exists(session) => Self::Exists(session),
+            ClaimError::Held { .. } => Self::Moved,
+            ClaimError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable { reason: error.to_string() }
+    }
+}
+
+impl From<OpenError> for CommandError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Unknown(session) => Self::Unknown(session),
+            OpenError::Deleted(session) => Self::Deleted(session),
+            OpenError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ReadError> for CommandError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Unknown(session) => Self::Unknown(session),
+            ReadError::Damaged { intact, .. } => Self::Damaged { intact },
+            ReadError::BeyondEnd { .. } => Self::Unavailable { reason: error.to_string() },
+            ReadError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<AppendError> for CommandError {
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::Fenced { .. } | AppendError::Conflict { .. } => Self::Moved,
+            AppendError::KeyUsed { .. } => Self::KeyReused,
+            AppendError::IdTaken(session) => Self::Exists(session),
+            AppendError::Deleted(session) => Self::Deleted(session),
+            AppendError::Full | AppendError::Store(_) => Self::Unavailable { reason: error.to_string() },
+            AppendError::Unknown { reason } => Self::Doubtful { reason },
+        }
+    }
+}
+
+/// Why a reader gets no more entries.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FollowError {
+    /// The reader was too slow and was cut off; it can resume after this entry.
+    #[error("the reader was too slow; resume after entry {after}")]
+    CutOff { after: Seq },
+    #[error("there is no entry {after} yet; the log ends at {head}")]
+    BeyondEnd { after: Seq, head: Seq },
+    /// The writer went away; the reader can resume after this entry.
+    #[error("the session's writer went away; resume after entry {after}")]
+    Ended { after: Seq },
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+/// Why a hub did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("prepare the spool: {0}")]
+    Spool(#[from] std::io::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

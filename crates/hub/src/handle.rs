@@ -1,0 +1,151 @@
+//! What others hold to submit to a session and to follow it.
+
+use session::{Command, RunId, Seq, SessionId, TurnId, TurnView, View, fold_turn, turn_view};
+use tokio::sync::oneshot;
+
+use crate::error::{CommandError, FollowError};
+use crate::follow::{Follower, Subscription};
+use crate::hub::Hub;
+use crate::load;
+use crate::writer::Input;
+
+/// Tries to reach a writer before giving up: each finds a writer that retired meanwhile.
+const TRIES_MAX: usize = 8;
+
+/// What is durable now that a command was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// The end of the log that holds it.
+    pub seq: Seq,
+    /// The turn that the command made or concerned.
+    pub turn: Option<TurnId>,
+    /// The run that it started.
+    pub run: Option<RunId>,
+}
+
+impl Acknowledged {
+    /// The answer that a key was given before.
+    pub(crate) fn of_key(seq: Seq) -> Self {
+        Self { seq, turn: Some(TurnId(seq.0)), run: None }
+    }
+}
+
+/// A session, by one of its ids.
+#[derive(Debug, Clone)]
+pub struct SessionHandle {
+    pub(crate) hub: Hub,
+    pub(crate) session: SessionId,
+}
+
+impl SessionHandle {
+    /// The id that this handle was opened by.
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Asks something of the session and waits until it is durable.
+    ///
+    /// # Errors
+    /// When it was rejected or not kept; [`CommandError::Doubtful`] when that is not known.
+    pub async fn submit(&self, command: Command) -> Result<Acknowledged, CommandError> {
+        self.ask(|answer| Input::Command { command: command.clone(), answer }).await?
+    }
+
+    /// The session as it is, all of it durable. Asks for repair and healing where something is amiss, and does not
+    /// wait for the latter.
+    ///
+    /// # Errors
+    /// When there is no such session or it cannot be read.
+    pub async fn view(&self) -> Result<View, CommandError> {
+        if !self.hub.has_writer(self.session).await? {
+            let loaded = load::load(self.hub.store(), self.session).await?;
+            let sound = loaded.state.open_run.is_none() && loaded.state.recovering.is_empty();
+            if sound || fault::planted("no_repair") {
+                return Ok(session::view(&loaded.state));
+            }
+        }
+        self.ask(|answer| Input::Read { answer }).await?
+    }
+
+    /// Turns that stand before `before`, newest last, as they are in the log.
+    ///
+    /// # Errors
+    /// When there is no such session or it cannot be read.
+    pub async fn page(&self, before: Option<TurnId>, count: usize) -> Result<Vec<TurnView>, CommandError> {
+        let store = self.hub.store();
+        let session = store.open(self.session).await?.session;
+        let rows = store.turns(session, before, count).await?;
+        let mut turns = Vec::with_capacity(rows.len());
+        for row in rows.iter().rev() {
+            let mut entries = Vec::new();
+            for seq in [Seq(row.turn.0), row.message] {
+                if entries.iter().all(|entry: &session::Entry| entry.seq != seq) {
+                    entries.extend(store.read(session, Seq(seq.0 - 1), 1).await?);
+                }
+            }
+            let mut after = Seq(row.position.0 - 1);
+            while after < row.last {
+                let left = usize::try_from(row.last.0 - after.0).unwrap_or(usize::MAX);
+                let read = store.read(session, after, left.min(load::PAGE)).await?;
+                let Some(last) = read.last() else { return Err(CommandError::Damaged { intact: after }) };
+                after = last.seq;
+                entries.extend(read);
+            }
+            entries.sort_by_key(|entry| entry.seq);
+            entries.dedup_by_key(|entry| entry.seq);
+            turns.extend(fold_turn(row.turn, &entries).as_ref().map(turn_view));
+        }
+        Ok(turns)
+    }
+
+    /// Receives entries in order after `after`: history, then live.
+    ///
+    /// # Errors
+    /// When there is no such session, or no such entry yet.
+    pub async fn follow(&self, after: Seq) -> Result<Follower, FollowError> {
+        let opened = self.hub.store().open(self.session).await.map_err(CommandError::from)?;
+        if after > opened.end.seq {
+            return Err(FollowError::BeyondEnd { after, head: opened.end.seq });
+        }
+        let after = if fault::planted("resume_off_by_one") { after.next() } else { after };
+        Ok(Follower::new(self.hub.shared_store(), self.clone(), opened.session, after))
+    }
+
+    pub(crate) async fn subscribe(&self, after: Seq) -> Result<Subscription, FollowError> {
+        self.ask(|answer| Input::Follow { after, answer }).await?
+    }
+
+    /// Reaches the session's writer, or the next one when it retires meanwhile.
+    async fn ask<T: RetiredOr>(&self, input: impl Fn(oneshot::Sender<T>) -> Input) -> Result<T, CommandError> {
+        for _ in 0..TRIES_MAX {
+            let mailbox = self.hub.writer(self.session).await?;
+            let (answer, answered) = oneshot::channel();
+            if mailbox.send(input(answer)).await.is_err() {
+                continue;
+            }
+            match answered.await {
+                Ok(answer) if answer.is_retired() => {}
+                Ok(answer) => return Ok(answer),
+                Err(_) => return Err(CommandError::Doubtful { reason: "the writer stopped".to_owned() }),
+            }
+        }
+        Err(CommandError::Unavailable { reason: "the session's writer keeps retiring".to_owned() })
+    }
+}
+
+/// Whether an answer only says that the writer retired before it looked.
+trait RetiredOr {
+    fn is_retired(&self) -> bool;
+}
+
+impl<T> RetiredOr for Result<T, CommandError> {
+    fn is_retired(&self) -> bool {
+        matches!(self, Err(CommandError::Retired))
+    }
+}
+
+impl<T> RetiredOr for Result<T, FollowError> {
+    fn is_retired(&self) -> bool {
+        matches!(self, Err(FollowError::Command(CommandError::Retired)))
+    }
+}

@@ -1,0 +1,410 @@
+//! Opens sessions: finds a session's writer, or starts one. Starts, keeps and drains what all of them share.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use session::{AfterCrash, Command, InterruptReason, NodeId, Runs, Seq, SessionId, TurnId};
+use store::{Claiming, Snapshot, Store};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
+
+use crate::clock::Clock;
+use crate::committer::Committer;
+use crate::error::{CommandError, StartError};
+use crate::handle::SessionHandle;
+use crate::registry::Registry;
+use crate::runner::Runner;
+use crate::spool::Spool;
+use crate::writer::{self, Input, Retire};
+
+/// Inputs that may wait for one writer; whoever sends more waits.
+const MAILBOX_MAX: usize = 256;
+/// How often the node says that it is alive: three times within what a store allows.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How often the lag of the projections and the number of free slots are looked at.
+const HOUSEKEEPING: Duration = Duration::from_millis(250);
+/// Lag of the projections at which new runs wait.
+const LAG_MICROS_MAX: i64 = 10_000_000;
+/// Free slots below which more are made.
+const SLOTS_FREE_MIN: usize = 16;
+/// Sessions recovered at once at start.
+const RECOVER_AT_ONCE: usize = 64;
+
+/// How a hub behaves.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where the spool slots are.
+    pub spool: PathBuf,
+    /// Slots made at start, and at most. One is lent to each run.
+    pub slots: u32,
+    pub slots_max: u32,
+    /// A writer with nothing to do for this long gives its session up.
+    pub idle_after: Duration,
+    /// Whether an interrupted run goes on by itself.
+    pub after_crash: AfterCrash,
+}
+
+impl Settings {
+    /// The usual settings, with the spool in `directory`.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            spool: directory.into(),
+            slots: 32,
+            slots_max: 4_096,
+            idle_after: Duration::from_secs(60),
+            after_crash: AfterCrash::default(),
+        }
+    }
+}
+
+/// What all writers of a process share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) committer: Committer,
+    pub(crate) runner: Arc<dyn Runner>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) spool: Arc<Spool>,
+    pub(crate) settings: Settings,
+    pub(crate) node: NodeId,
+    registry: Mutex<Registry>,
+    draining: AtomicBool,
+    lagging: AtomicBool,
+    open_runs: watch::Sender<u64>,
+    heal_looks: AtomicU64,
+}
+
+/// The sessions of one process.
+#[derive(Clone)]
+pub struct Hub {
+    shared: Arc<Shared>,
+    /// Ends with the last copy of the hub.
+    _housekeeping: Arc<Housekeeping>,
+}
+
+struct Housekeeping(AbortHandle);
+
+impl Drop for Housekeeping {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").field("node", &self.shared.node).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether runs may start now.
+    pub(crate) fn runs(&self) -> Runs {
+        let held = self.draining.load(Ordering::Acquire) || self.lagging.load(Ordering::Acquire);
+        if held { Runs::Held } else { Runs::Allowed }
+    }
+
+    pub(crate) fn run_opened(&self) {
+        self.open_runs.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn run_closed(&self) {
+        self.open_runs.send_modify(|count| *count = count.saturating_sub(1));
+    }
+
+    pub(crate) fn count_heal_look(&self) {
+        self.heal_looks.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Keeps a snapshot without waiting for it.
+    pub(crate) fn save_snapshot(self: &Arc<Self>, session: SessionId, snapshot: Snapshot) {
+        let shared = self.clone();
+        crate::spawn::spawn(async move {
+            if let Err(error) = shared.store.save_snapshot(session, snapshot).await {
+                tracing::debug!(%session, reason = %error, "no snapshot was kept; the next open folds more");
+            }
+        });
+    }
+}
+
+impl Hub {
+    /// Starts on a store: repairs every session whose run was cut off, then serves.
+    ///
+    /// # Errors
+    /// When the spool or the store cannot be used.
+    pub async fn start(
+        store: Arc<dyn Store>,
+        runner: Arc<dyn Runner>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> Result<Self, StartError> {
+        let (directory, count) = (settings.spool.clone(), settings.slots);
+        let opened = tokio::task::spawn_blocking(move || Spool::open(directory, count)).await;
+        let spool = opened.map_err(std::io::Error::other)??;
+        let shared = Arc::new(Shared {
+            committer: Committer::start(store.clone()),
+            node: clock.node_id(),
+            store,
+            runner,
+            clock,
+            spool: Arc::new(spool),
+            settings,
+            registry: Mutex::default(),
+            draining: AtomicBool::new(false),
+            lagging: AtomicBool::new(false),
+            open_runs: watch::Sender::new(0),
+            heal_looks: AtomicU64::new(0),
+        });
+        shared.store.heartbeat(shared.node, shared.clock.now()).await?;
+        let task = crate::spawn::spawn(keep_house(Arc::downgrade(&shared)));
+        let hub = Self { shared, _housekeeping: Arc::new(Housekeeping(task.abort_handle())) };
+        hub.recover_all().await?;
+        Ok(hub)
+    }
+
+    /// Repairs the sessions whose run was cut off. One that cannot be repaired does not keep the others waiting.
+    async fn recover_all(&self) -> Result<(), StartError> {
+        let open = self.shared.store.open_runs().await?;
+        for slot in open.iter().filter_map(|run| run.spool) {
+            self.shared.spool.reserve(slot);
+        }
+        let mut sessions: Vec<SessionId> = open.iter().map(|run| run.session).collect();
+        sessions.dedup();
+        for sessions in sessions.chunks(RECOVER_AT_ONCE) {
+            let views = sessions.iter().map(|session| async move {
+                if let Err(error) = self.repair(*session).await {
+                    tracing::error!(%session, reason = %error, "the session could not be repaired");
+                }
+            });
+            futures_util::future::join_all(views).await;
+        }
+        Ok(())
+    }
+
+    /// Opens a session's writer, which repairs it first, and waits for that.
+    async fn repair(&self, session: SessionId) -> Result<(), CommandError> {
+        let mailbox = self.writer_of(session, session, Claiming::Existing);
+        let (answer, answered) = oneshot::channel();
+        let gone = |_| CommandError::Unavailable { reason: "the writer stopped".to_owned() };
+        mailbox.send(Input::Follow { after: Seq(0), answer }).await.map_err(|error| gone(error.to_string()))?;
+        answered.await.map_err(|error| gone(error.to_string()))?.map(drop).map_err(|error| match error {
+            crate::error::FollowError::Command(error) => error,
+            other => CommandError::Unavailable { reason: other.to_string() },
+        })
+    }
+
+    /// A session by any of its ids. Nothing is looked up yet.
+    pub fn open(&self, session: SessionId) -> SessionHandle {
+        SessionHandle { hub: self.clone(), session }
+    }
+
+    /// Makes a session. `after` is the session that its author leaves behind.
+    ///
+    /// # Errors
+    /// When the id is in use or nothing could be kept.
+    pub async fn create(&self, create: Create) -> Result<SessionHandle, CommandError> {
+        let session = create.session.unwrap_or_else(|| self.shared.clock.session_id());
+        let command = Command::Create { id: session, title: create.title, after: create.after };
+        self.begin(session, Claiming::New, command).await
+    }
+
+    /// Makes a session that shares another's log up to the end of one of its turns.
+    ///
+    /// # Errors
+    /// When there is no such turn, or nothing could be kept.
+    pub async fn branch(&self, from: SessionId, turn: TurnId) -> Result<SessionHandle, CommandError> {
+        let origin = self.shared.store.open(from).await?.session;
+        let at = self.end_of_turn(origin, turn).await?;
+        let session = self.shared.clock.session_id();
+        let command = Command::Branch { id: session, from: origin, at };
+        self.begin(session, Claiming::Branch { from: origin, at }, command).await
+    }
+
+    /// The last entry of a turn that is over.
+    async fn end_of_turn(&self, session: SessionId, turn: TurnId) -> Result<Seq, CommandError> {
+        let loaded = crate::load::load(self.store(), session).await?;
+        let mut after = Seq(turn.0);
+        let mut end = None;
+        // A turn's own entries stand between its message and the end of its last run.
+        while after < loaded.state.head() {
+            let entries = self.shared.store.read(session, after, crate::load::PAGE).await?;
+            let Some(last) = entries.last() else { break };
+            after = last.seq;
+            for entry in &entries {
+                match &entry.event {
+                    session::Event::RunEnded { turn: of, .. } | session::Event::RecoverySettled { turn: of, .. }
+                        if *of == turn =>
+                    {
+                        end = Some(entry.seq);
+                    }
+                    session::Event::RunStarted { turn: of, .. } if *of != turn && end.is_some() => {
+                        return end.ok_or(session::Rejected::NoSuchTurn.into());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        end.ok_or(session::Rejected::NoSuchTurn.into())
+    }
+
+    async fn begin(
+        &self,
+        session: SessionId,
+        claiming: Claiming,
+        command: Command,
+    ) -> Result<SessionHandle, CommandError> {
+        let mailbox = self.writer_of(session, session, claiming);
+        let (answer, answered) = oneshot::channel();
+        let gone = || CommandError::Doubtful { reason: "the writer stopped".to_owned() };
+        mailbox.send(Input::Command { command, answer }).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())??;
+        Ok(self.open(session))
+    }
+
+    /// Erases a session: its log and all that was made from it.
+    ///
+    /// # Errors
+    /// When there is no such session, or the store refuses.
+    pub async fn erase(&self, session: SessionId) -> Result<(), CommandError> {
+        let mailbox = self.writer(session).await?;
+        let (answer, answered) = oneshot::channel();
+        let gone = || CommandError::Doubtful { reason: "the writer stopped".to_owned() };
+        mailbox.send(Input::Retire { when: Retire::Now, answer }).await.map_err(|_| gone())?;
+        let claim = answered.await.map_err(|_| gone())?;
+        Ok(self.shared.store.erase(claim).await?)
+    }
+
+    /// Whether a writer of this process serves the session.
+    pub(crate) async fn has_writer(&self, id: SessionId) -> Result<bool, CommandError> {
+        if self.shared.registry().find(id).is_some() {
+            return Ok(true);
+        }
+        let session = self.shared.store.open(id).await?.session;
+        Ok(self.shared.registry().find(session).is_some())
+    }
+
+    /// The session's writer, or a new one.
+    pub(crate) async fn writer(&self, id: SessionId) -> Result<mpsc::Sender<Input>, CommandError> {
+        if let Some(writer) = self.shared.registry().find(id) {
+            return Ok(writer);
+        }
+        let session = self.shared.store.open(id).await?.session;
+        Ok(self.writer_of(id, session, Claiming::Existing))
+    }
+
+    fn writer_of(&self, id: SessionId, session: SessionId, claiming: Claiming) -> mpsc::Sender<Input> {
+        let shared = self.shared.clone();
+        self.shared.registry().find_or_insert(id, session, || {
+            let (sender, mailbox) = mpsc::channel(MAILBOX_MAX);
+            crate::spawn::spawn(writer::run(shared, session, claiming, sender.clone(), mailbox));
+            sender
+        })
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.shared.store.as_ref()
+    }
+
+    /// The store, for its list, its pages and its search.
+    pub fn shared_store(&self) -> Arc<dyn Store> {
+        self.shared.store.clone()
+    }
+
+    /// How often a journal was looked at for healing since the start.
+    pub fn heal_looks(&self) -> u64 {
+        self.shared.heal_looks.load(Ordering::Acquire)
+    }
+
+    /// Runs that are going on.
+    pub fn open_runs(&self) -> u64 {
+        *self.shared.open_runs.borrow()
+    }
+
+    /// Writers that are alive.
+    pub fn writers(&self) -> usize {
+        self.shared.registry().writers().len()
+    }
+
+    /// Stops: no new run starts, messages are kept and wait, runs have until `timeout` to end, those still going on
+    /// are interrupted with `reason`, and every writer keeps its state and ends.
+    pub async fn drain(&self, reason: InterruptReason, timeout: Duration) {
+        self.shared.draining.store(true, Ordering::Release);
+        let mut open = self.shared.open_runs.subscribe();
+        // Running out of time is what the interrupt is for.
+        drop(tokio::time::timeout(timeout, open.wait_for(|count| *count == 0)).await);
+        let writers = self.shared.registry().writers();
+        let retired = writers.iter().map(|(session, mailbox)| async move {
+            if let Err(error) = retire(mailbox, reason).await {
+                tracing::warn!(%session, %error, "the session was not retired; the next start repairs it");
+            }
+        });
+        futures_util::future::join_all(retired).await;
+    }
+}
+
+/// Interrupts what a writer has going on and lets it end.
+async fn retire(mailbox: &mpsc::Sender<Input>, reason: InterruptReason) -> std::io::Result<()> {
+    let (answer, interrupted) = oneshot::channel();
+    fault::hit("drain.before_interrupt")?;
+    // A writer that ended by itself meanwhile has nothing to interrupt.
+    drop(mailbox.send(Input::Command { command: Command::Interrupt { reason }, answer }).await);
+    drop(interrupted.await);
+    fault::hit("drain.after_interrupt")?;
+    let (answer, retired) = oneshot::channel();
+    drop(mailbox.send(Input::Retire { when: Retire::WhenQuiet, answer }).await);
+    drop(retired.await);
+    mailbox.closed().await;
+    Ok(())
+}
+
+/// What a new session starts with.
+#[derive(Debug, Clone, Default)]
+pub struct Create {
+    /// The caller's own id for it, which makes asking again harmless.
+    pub session: Option<SessionId>,
+    pub title: Option<String>,
+    pub after: Option<SessionId>,
+}
+
+/// Heartbeat, lag and spare slots, for as long as the hub lives.
+async fn keep_house(shared: std::sync::Weak<Shared>) {
+    let mut until_heartbeat = Duration::ZERO;
+    loop {
+        tokio::time::sleep(HOUSEKEEPING).await;
+        let Some(shared) = shared.upgrade() else { return };
+        until_heartbeat = until_heartbeat.saturating_sub(HOUSEKEEPING);
+        if until_heartbeat.is_zero() {
+            until_heartbeat = HEARTBEAT;
+            if let Err(error) = shared.store.heartbeat(shared.node, shared.clock.now()).await {
+                tracing::warn!(reason = %error, "no heartbeat");
+            }
+        }
+        let lagging = shared.store.lag_micros() > LAG_MICROS_MAX;
+        if shared.lagging.swap(lagging, Ordering::AcqRel) && !lagging {
+            let writers = shared.registry().writers();
+            for (_, mailbox) in writers {
+                let (answer, _) = oneshot::channel();
+                drop(mailbox.send(Input::Command { command: Command::TakeQueued, answer }).await);
+            }
+        }
+        grow_spool(&shared).await;
+    }
+}
+
+async fn grow_spool(shared: &Shared) {
+    let (made, free) = shared.spool.counts();
+    if free >= SLOTS_FREE_MIN || made >= shared.settings.slots_max {
+        return;
+    }
+    let (spool, count) = (shared.spool.clone(), (made * 2).clamp(1, shared.settings.slots_max));
+    let grown = tokio::task::spawn_blocking(move || spool.grow(count)).await;
+    match grown {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "no more spool slots; further runs have none"),
+        Err(error) => tracing::warn!(%error, "no more spool slots; further runs have none"),
+    }
+}

@@ -1,0 +1,209 @@
+//! What a writer does while the store refuses appends: what its run brings is caught in the spool, unshown; what
+//! people ask is refused, so that they know; and once the store is back, everything is appended as it was decided.
+
+use std::time::Duration;
+
+use session::{Command, Entry, Event, InterruptReason, Link, Progress};
+use store::{AppendError, Urgency};
+
+use crate::error::CommandError;
+use crate::load;
+use crate::spool::{Catcher, SpoolError};
+use crate::writer::{Input, Stopped, Waiting, Writer};
+
+/// How often an append is tried again, when nothing else says that the store is back.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
+
+/// A stretch in which the store takes nothing.
+pub(crate) struct Outage {
+    catcher: Option<Catcher>,
+    /// Entries of the batch that were offered to the spool.
+    caught: usize,
+}
+
+impl Outage {
+    /// Stays until the batch is durable.
+    pub(crate) async fn begin(writer: &mut Writer, error: &AppendError) -> Result<(), Stopped> {
+        tracing::warn!(session = %writer.session, reason = %error, "the store refuses appends");
+        let mut outage = Self { catcher: None, caught: 0 };
+        let mut back = writer.shared.committer.back();
+        back.mark_unchanged();
+        if outage.try_again(writer).await? {
+            return Ok(());
+        }
+        outage.catch(writer)?;
+        loop {
+            tokio::select! {
+                changed = back.changed() => {
+                    if changed.is_err() {
+                        return Err(Stopped(CommandError::Unavailable { reason: "the hub closed".to_owned() }));
+                    }
+                    if outage.try_again(writer).await? {
+                        return Ok(());
+                    }
+                }
+                () = tokio::time::sleep(TRY_AGAIN) => {
+                    if outage.try_again(writer).await? {
+                        return Ok(());
+                    }
+                }
+                input = writer.next_input() => match input {
+                    Some(input) => outage.take(writer, input).await?,
+                    None => return Err(Stopped(CommandError::Unavailable { reason: "the hub closed".to_owned() })),
+                },
+            }
+        }
+    }
+
+    /// Appends the batch, or what of it the log does not have yet.
+    async fn try_again(&mut self, writer: &mut Writer) -> Result<bool, Stopped> {
+        let Ok(opened) = writer.shared.store.open(writer.session).await else { return Ok(false) };
+        if opened.end.seq < writer.durable.seq {
+            return Err(Stopped(CommandError::Damaged { intact: opened.end.seq }));
+        }
+        if opened.end != writer.durable && !self.skip_durable(writer).await? {
+            return Ok(false);
+        }
+        if writer.batch.entries.is_empty() {
+            writer.finish()?;
+            return Ok(true);
+        }
+        match writer.append(Urgency::Normal).await {
+            Ok(()) => {
+                let last = writer.batch.entries.last().map(|entry| entry.seq);
+                tracing::info!(session = %writer.session, seq = ?last, "the store takes appends again");
+                self.clear(writer);
+                writer.finish()?;
+                Ok(true)
+            }
+            Err(AppendError::Fenced { .. }) => Err(Stopped(CommandError::Moved)),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// An append of unknown outcome may have been durable: what the log has is taken out of the batch.
+    async fn skip_durable(&mut self, writer: &mut Writer) -> Result<bool, Stopped> {
+        let from = writer.durable.seq.next();
+        let Ok(links) = load::links(writer.shared.store.as_ref(), writer.session, from).await else {
+            return Ok(false);
+        };
+        let same = links.iter().zip(&writer.batch.entries).all(|(link, entry)| *link == entry.link());
+        if !same || links.len() > writer.batch.entries.len() {
+            return Err(Stopped(CommandError::Moved));
+        }
+        let durable: Vec<_> = writer.batch.entries.drain(..links.len()).collect();
+        self.caught = self.caught.saturating_sub(durable.len());
+        if let Some(last) = durable.last() {
+            writer.durable = last.link();
+            writer.show(&durable)?;
+        }
+        Ok(true)
+    }
+
+    /// The output is in the log: the slot holds nothing any more.
+    fn clear(&mut self, writer: &Writer) {
+        if self.catcher.take().is_none() {
+            return;
+        }
+        let slot = writer.state.open().and_then(|(_, run)| run.spool);
+        if let Some(slot) = slot
+            && let Err(error) = writer.shared.spool.clear(slot)
+        {
+            // The entries are recognised by their links, so nothing is healed twice.
+            tracing::warn!(%slot, %error, "a spool slot was not cleared");
+        }
+    }
+
+    async fn take(&mut self, writer: &mut Writer, input: Input) -> Result<(), Stopped> {
+        match input {
+            Input::Progress { run, progress, answer } => {
+                let waits = matches!(progress, Progress::Step | Progress::CallAsked { .. });
+                let decided = writer.decide(Command::Progress { run, progress })?;
+                let steered = decided.map(|accepted| accepted.steered).map_err(|_| crate::runner::RunOver);
+                let caught = self.catch(writer)?;
+                if caught && !waits {
+                    // Durable in the spool, so the run may go on; nobody is shown it yet.
+                    drop(answer.send(steered));
+                } else {
+                    writer.batch.waiting.push(Waiting::Progress(answer, steered));
+                }
+            }
+            Input::Command { command: command @ (Command::Stop { .. } | Command::Interrupt { .. }), answer } => {
+                writer.take_brought()?;
+                let decided = writer.decide(command)?;
+                writer.batch.waiting.push(Waiting::Command(answer, decided));
+                self.catch(writer)?;
+                writer.cancel_now();
+            }
+            Input::Read { answer } => {
+                let loaded = load::load(writer.shared.store.as_ref(), writer.session).await;
+                drop(answer.send(loaded.map(|loaded| session::view(&loaded.state))));
+            }
+            Input::Follow { after, answer } => drop(answer.send(writer.followers.subscribe(after, writer.durable))),
+            Input::Healed { .. } => writer.healing = false,
+            // The run stays open in the log and its output in the slot; the next writer heals it.
+            Input::Retire { .. } => {
+                let reason = "the store refuses appends".to_owned();
+                return Err(Stopped(CommandError::Doubtful { reason }));
+            }
+            other @ Input::Command { .. } => {
+                other.fail(&CommandError::Unavailable { reason: "the store refuses appends for now".to_owned() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Catches the run's output of the batch in its slot. Says whether all of it is durable there.
+    fn catch(&mut self, writer: &mut Writer) -> Result<bool, Stopped> {
+        let Some((session, run, slot)) = writer.spooling() else { return Ok(false) };
+        let entries: Vec<_> = writer.batch.entries[self.caught..].to_vec();
+        let mut last = match self.caught {
+            0 => writer.durable,
+            caught => writer.batch.entries[caught - 1].link(),
+        };
+        if self.catcher.is_none() {
+            match writer.shared.spool.begin(slot, session, run) {
+                Ok(catcher) => self.catcher = Some(catcher),
+                Err(error) => {
+                    tracing::warn!(%slot, %error, "nothing can be spooled");
+                    return Ok(false);
+                }
+            }
+        }
+        let Some(catcher) = self.catcher.as_mut() else { return Ok(false) };
+        for entry in &entries {
+            let added = if is_output(entry) { catcher.add(&last, &[entry]) } else { Ok(()) };
+            match added {
+                Ok(()) => {
+                    self.caught += 1;
+                    last = entry.link();
+                }
+                Err(SpoolError::Full) => return self.interrupt(writer),
+                Err(error) => {
+                    tracing::warn!(%slot, %error, "nothing more can be spooled");
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The slot is full: what is caught is kept, the run ends here.
+    fn interrupt(&mut self, writer: &mut Writer) -> Result<bool, Stopped> {
+        let last: Link = writer.batch.entries[..self.caught].last().map_or(writer.durable, |entry| entry.link());
+        drop(writer.decide(Command::Interrupt { reason: InterruptReason::SpoolFull })?);
+        let end = writer.batch.entries.last().cloned();
+        if let (Some(end), Some(catcher)) = (end, self.catcher.as_mut())
+            && let Err(error) = catcher.add(&last, &[&end])
+        {
+            tracing::warn!(%error, "the end of the run was not spooled");
+        }
+        self.caught = writer.batch.entries.len();
+        writer.cancel_now();
+        Ok(false)
+    }
+}
+
+fn is_output(entry: &Entry) -> bool {
+    entry.event.output_of().is_some() || matches!(entry.event, Event::RunEnded { .. })
+}

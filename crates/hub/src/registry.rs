@@ -1,0 +1,60 @@
+//! The map from session to writer in one process.
+
+use std::collections::HashMap;
+
+use session::SessionId;
+use tokio::sync::mpsc;
+
+use crate::writer::Input;
+
+/// Writers by the id under which their log was made, and the other ids that lead to them.
+#[derive(Default)]
+pub(crate) struct Registry {
+    writers: HashMap<SessionId, mpsc::Sender<Input>>,
+    /// Any id to the one under which the log was made; known only while a writer lives.
+    names: HashMap<SessionId, SessionId>,
+}
+
+impl Registry {
+    /// The living writer that an id leads to.
+    pub(crate) fn find(&self, id: SessionId) -> Option<mpsc::Sender<Input>> {
+        let writer = self.writers.get(self.names.get(&id)?)?;
+        (!writer.is_closed()).then(|| writer.clone())
+    }
+
+    /// The writer of a log, or a place for a new one.
+    pub(crate) fn find_or_insert(
+        &mut self,
+        id: SessionId,
+        session: SessionId,
+        make: impl FnOnce() -> mpsc::Sender<Input>,
+    ) -> mpsc::Sender<Input> {
+        self.names.insert(id, session);
+        let living = self.writers.get(&session).filter(|writer| !writer.is_closed());
+        if let Some(writer) = living.filter(|_| !fault::planted("two_writers")) {
+            return writer.clone();
+        }
+        let writer = make();
+        self.names.insert(session, session);
+        self.writers.insert(session, writer.clone());
+        writer
+    }
+
+    /// Takes a writer out, unless another took its place already.
+    pub(crate) fn remove(&mut self, session: SessionId, writer: &mpsc::Sender<Input>) {
+        if self.writers.get(&session).is_some_and(|current| current.same_channel(writer)) {
+            self.writers.remove(&session);
+            self.names.retain(|_, to| *to != session);
+        }
+    }
+
+    /// An id leads nowhere any more.
+    pub(crate) fn forget(&mut self, id: SessionId) {
+        self.names.remove(&id);
+    }
+
+    /// Every living writer.
+    pub(crate) fn writers(&self) -> Vec<(SessionId, mpsc::Sender<Input>)> {
+        self.writers.iter().map(|(session, writer)| (*session, writer.clone())).collect()
+    }
+}

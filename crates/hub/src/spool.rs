@@ -1,0 +1,381 @@
+//! Spool slots: preallocated files that catch a run's output while the store refuses appends.
+//!
+//! A slot is lent to one run at a time and named in the run's first entry, so that after a crash it is known where
+//! to look. It holds the very entries that the writer would have appended, each with its place and link in the
+//! chain: what the log turns out to have already is recognised and not healed twice. Slots are made and synced
+//! ahead of need; a lent slot is written to only in an outage.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use session::{Entry, Epoch, Event, Hash, Journal, Link, RunEnd, RunId, Seq, SessionId, SlotNo, Time};
+use uuid::Uuid;
+
+/// Bytes of one slot: some minutes of a fast model. A run that fills it is interrupted.
+const SLOT_BYTES: u64 = 256 * 1024;
+/// Bytes kept free for the run's end.
+const END_BYTES: u64 = 512;
+const HEADER_BYTES: u64 = 64;
+const FRAME_HEAD_BYTES: usize = 68;
+const MAGIC: &[u8; 8] = b"EVSPOOL1";
+
+/// Why output could not be spooled.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    #[error("the slot is full")]
+    Full,
+    #[error("the slot was sealed by the healer")]
+    Sealed,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The slots of a data directory.
+#[derive(Debug)]
+pub struct Spool {
+    directory: PathBuf,
+    slots: Mutex<Slots>,
+}
+
+#[derive(Debug, Default)]
+struct Slots {
+    free: BTreeSet<u32>,
+    made: u32,
+}
+
+/// One spooled entry: its place in the log, had the log taken it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    pub link: Link,
+    pub event: Event,
+}
+
+/// What a slot's first bytes say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Header {
+    used: bool,
+    sealed: bool,
+    session: SessionId,
+    run: RunId,
+    /// Raised at each use, so that frames of an earlier use are not taken for this one's.
+    use_no: u64,
+}
+
+impl Spool {
+    /// Opens the slots of a directory and makes `count` at least. Slots that still hold output are not lent.
+    ///
+    /// # Errors
+    /// When the directory cannot be made or read.
+    pub fn open(directory: impl Into<PathBuf>, count: u32) -> io::Result<Self> {
+        let directory = directory.into();
+        fs::create_dir_all(&directory)?;
+        let mut slots = Slots::default();
+        for entry in fs::read_dir(&directory)? {
+            let name = entry?.file_name();
+            let no = name.to_str().and_then(|name| name.strip_prefix("slot-")).and_then(|no| no.parse().ok());
+            slots.made = slots.made.max(no.unwrap_or(0));
+        }
+        let spool = Self { directory, slots: Mutex::new(slots) };
+        let made = spool.slots().made;
+        for no in 1..=made {
+            let is_free = matches!(spool.header(SlotNo(no)), Ok(Some(header)) if !header.used);
+            if is_free {
+                spool.slots().free.insert(no);
+            }
+        }
+        spool.grow(count)?;
+        Ok(spool)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn path(&self, slot: SlotNo) -> PathBuf {
+        self.directory.join(format!("slot-{:05}", slot.0))
+    }
+
+    /// Makes slots until `count` exist. They are lent only once they are durable.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn grow(&self, count: u32) -> io::Result<()> {
+        let made = self.slots().made;
+        for no in made + 1..=count {
+            fault::hit("spool.preallocate")?;
+            let file = File::options().create(true).truncate(false).write(true).open(self.path(SlotNo(no)))?;
+            let length = i64::try_from(SLOT_BYTES).unwrap_or(i64::MAX);
+            nix::fcntl::posix_fallocate(&file, 0, length).map_err(io::Error::from)?;
+            file.sync_all()?;
+        }
+        if made < count {
+            File::open(&self.directory)?.sync_all()?;
+            let mut slots = self.slots();
+            slots.free.extend(made + 1..=count);
+            slots.made = slots.made.max(count);
+        }
+        Ok(())
+    }
+
+    /// Slots made so far, and how many are free.
+    pub fn counts(&self) -> (u32, usize) {
+        let slots = self.slots();
+        (slots.made, slots.free.len())
+    }
+
+    /// Lends a slot to a run that may start.
+    pub fn lend(&self) -> Option<SlotNo> {
+        self.slots().free.pop_first().map(SlotNo)
+    }
+
+    /// Takes back a slot that is unused or was cleared.
+    pub fn give_back(&self, slot: SlotNo) {
+        self.slots().free.insert(slot.0);
+    }
+
+    /// Keeps a slot from being lent: a run of the log names it.
+    pub fn reserve(&self, slot: SlotNo) {
+        self.slots().free.remove(&slot.0);
+    }
+
+    fn header(&self, slot: SlotNo) -> io::Result<Option<Header>> {
+        read_header(&File::open(self.path(slot))?)
+    }
+
+    /// Begins to catch the output of a run.
+    ///
+    /// # Errors
+    /// When the slot cannot be read or is in use for another run.
+    pub fn begin(&self, slot: SlotNo, session: SessionId, run: RunId) -> Result<Catcher, SpoolError> {
+        let file = File::options().read(true).write(true).open(self.path(slot))?;
+        let before = read_header(&file)?;
+        if let Some(before) = before.filter(|header| header.used && (header.session, header.run) != (session, run)) {
+            let other = format!("the slot still holds run {} of {}", before.run, before.session);
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, other).into());
+        }
+        let use_no = before.map_or(0, |header| header.use_no) + 1;
+        let header = Header { used: true, sealed: false, session, run, use_no };
+        write_header(&file, &header)?;
+        Ok(Catcher { file, header, end: HEADER_BYTES })
+    }
+
+    /// Looks for output of a run.
+    pub fn look(&self, slot: Option<SlotNo>, session: SessionId, run: RunId) -> Look {
+        let Some(slot) = slot else { return Look::Unused };
+        let Ok(file) = File::open(self.path(slot)) else { return Look::NotYet };
+        match read_header(&file) {
+            Err(_) | Ok(None) => Look::NotYet,
+            Ok(Some(header)) if !header.used || (header.session, header.run) != (session, run) => Look::Unused,
+            Ok(Some(header)) => match read_frames(&file, &header) {
+                Err(_) => Look::NotYet,
+                Ok(frames) => Look::Frames { sealed: header.sealed, frames },
+            },
+        }
+    }
+
+    /// Seals a slot: the run can never append to it again.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn seal(&self, slot: SlotNo) -> io::Result<()> {
+        let file = File::options().read(true).write(true).open(self.path(slot))?;
+        let Some(header) = read_header(&file)? else { return Ok(()) };
+        fault::hit("spool.before_seal")?;
+        write_header(&file, &Header { sealed: true, ..header })?;
+        file.sync_data()?;
+        fault::hit("spool.after_seal")
+    }
+
+    /// Marks a slot as unused again, durably: its output is in the log. It stays lent.
+    ///
+    /// # Errors
+    /// When the disk refuses; the slot must not be lent again then.
+    pub fn clear(&self, slot: SlotNo) -> io::Result<()> {
+        let file = File::options().read(true).write(true).open(self.path(slot))?;
+        if let Some(header) = read_header(&file)?.filter(|header| header.used) {
+            fault::hit("spool.before_release")?;
+            write_header(&file, &Header { used: false, ..header })?;
+            file.sync_data()?;
+            fault::hit("spool.after_release")?;
+        }
+        Ok(())
+    }
+
+    /// The directory of the slots.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+/// What was found in a slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Look {
+    /// Readable, and the run never wrote there.
+    Unused,
+    /// Missing, empty or out of reach.
+    NotYet,
+    Frames { sealed: bool, frames: Vec<Frame> },
+}
+
+impl Look {
+    /// What the frames mean to the session, once those that `in_log` knows are left out.
+    pub(crate) fn journal(self, in_log: impl Fn(&Link) -> bool) -> Journal {
+        let (sealed, frames) = match self {
+            Self::Unused => return Journal::Unused,
+            Self::NotYet => return Journal::NotYet,
+            Self::Frames { sealed, frames } => (sealed, frames),
+        };
+        let had_frames = !frames.is_empty();
+        let mut events = Vec::new();
+        let mut end: Option<RunEnd> = None;
+        for frame in frames.into_iter().filter(|frame| !in_log(&frame.link) || fault::planted("spool_flushed_twice")) {
+            match frame.event {
+                Event::RunEnded { end: how, .. } => end = Some(how),
+                event => events.push(event),
+            }
+        }
+        match (events.is_empty(), end.is_some(), sealed) {
+            (true, false, _) if had_frames => Journal::Unused,
+            (true, false, true) => Journal::SealedEmpty,
+            (true, false, false) => Journal::NotYet,
+            (false, _, _) | (true, true, _) => Journal::Output { events, end },
+        }
+    }
+}
+
+/// Catches the output of one run.
+#[derive(Debug)]
+pub struct Catcher {
+    file: File,
+    header: Header,
+    end: u64,
+}
+
+impl Catcher {
+    /// Adds entries and syncs: they survive a power cut once this answers.
+    ///
+    /// # Errors
+    /// When the slot is full, was sealed by the healer, or the disk refuses.
+    pub fn add(&mut self, last: &Link, entries: &[&Entry]) -> Result<(), SpoolError> {
+        let current = read_header(&self.file)?;
+        if current.is_none_or(|header| header.sealed || header.use_no != self.header.use_no) {
+            return Err(SpoolError::Sealed);
+        }
+        let mut bytes = Vec::new();
+        let mut prev = last.hash;
+        for entry in entries {
+            put_frame(&mut bytes, self.header.use_no, prev, entry);
+            prev = entry.hash;
+        }
+        let is_end = entries.iter().any(|entry| matches!(entry.event, Event::RunEnded { .. }));
+        let room = if is_end { SLOT_BYTES } else { SLOT_BYTES - END_BYTES };
+        if self.end + bytes.len() as u64 > room {
+            return Err(SpoolError::Full);
+        }
+        fault::hit("spool.before_frame")?;
+        self.file.write_all_at(&bytes, self.end)?;
+        fault::hit("spool.before_sync")?;
+        self.file.sync_data()?;
+        fault::hit("spool.after_sync")?;
+        self.end += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+fn read_header(file: &File) -> io::Result<Option<Header>> {
+    let mut bytes = [0_u8; 64];
+    if file.metadata()?.len() < HEADER_BYTES {
+        return Ok(None);
+    }
+    file.read_exact_at(&mut bytes, 0)?;
+    if bytes == [0; 64] {
+        // Preallocated and never used.
+        let session = SessionId(Uuid::nil());
+        return Ok(Some(Header { used: false, sealed: false, session, run: RunId(0), use_no: 0 }));
+    }
+    if &bytes[..8] != MAGIC {
+        return Ok(None);
+    }
+    let mut uuid = [0; 16];
+    uuid.copy_from_slice(&bytes[16..32]);
+    let header = Header {
+        used: bytes[8] == 1,
+        sealed: bytes[9] == 1,
+        session: SessionId(Uuid::from_bytes(uuid)),
+        run: RunId(number(&bytes[32..40])),
+        use_no: number(&bytes[40..48]),
+    };
+    Ok(Some(header))
+}
+
+/// One write of one sector: it is there whole or not at all.
+fn write_header(file: &File, header: &Header) -> io::Result<()> {
+    let mut bytes = [0_u8; 64];
+    bytes[..8].copy_from_slice(MAGIC);
+    bytes[8] = u8::from(header.used);
+    bytes[9] = u8::from(header.sealed);
+    bytes[16..32].copy_from_slice(header.session.0.as_bytes());
+    bytes[32..40].copy_from_slice(&header.run.0.to_le_bytes());
+    bytes[40..48].copy_from_slice(&header.use_no.to_le_bytes());
+    file.write_all_at(&bytes, 0)
+}
+
+/// Frame: length, use, seq, time, epoch, link before, link, body.
+fn put_frame(bytes: &mut Vec<u8>, use_no: u64, prev: Hash, entry: &Entry) {
+    let length = u32::try_from(entry.body.len()).unwrap_or(u32::MAX);
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(&use_no.to_le_bytes());
+    bytes.extend_from_slice(&entry.seq.0.to_le_bytes());
+    bytes.extend_from_slice(&entry.time.0.to_le_bytes());
+    bytes.extend_from_slice(&entry.epoch.0.to_le_bytes());
+    bytes.extend_from_slice(&prev.0);
+    bytes.extend_from_slice(&entry.hash.0);
+    bytes.extend_from_slice(entry.body.as_bytes());
+}
+
+/// Reads frames up to the first that is not whole: that one was never acknowledged.
+fn read_frames(file: &File, header: &Header) -> io::Result<Vec<Frame>> {
+    let mut bytes = vec![0; usize::try_from(SLOT_BYTES - HEADER_BYTES).unwrap_or(0)];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], HEADER_BYTES + filled as u64)? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    let mut frames = Vec::new();
+    let mut rest = &bytes[..filled];
+    while let Some((frame, after)) = take_frame(rest, header.use_no) {
+        frames.push(frame);
+        rest = after;
+    }
+    Ok(frames)
+}
+
+fn take_frame(bytes: &[u8], use_no: u64) -> Option<(Frame, &[u8])> {
+    let (head, rest) = bytes.split_at_checked(FRAME_HEAD_BYTES)?;
+    let length = usize::try_from(number(&head[..4])).ok()?;
+    if length == 0 || number(&head[4..12]) != use_no {
+        return None;
+    }
+    let (body, after) = rest.split_at_checked(length)?;
+    let body = std::str::from_utf8(body).ok()?;
+    let (seq, time) = (Seq(number(&head[12..20])), Time(number(&head[20..28]).cast_signed()));
+    let epoch = Epoch(number(&head[28..36]));
+    let (mut prev, mut hash) = ([0; 16], [0; 16]);
+    prev.copy_from_slice(&head[36..52]);
+    hash.copy_from_slice(&head[52..68]);
+    let last = Link { seq: Seq(seq.0.checked_sub(1)?), epoch: Epoch(0), hash: Hash(prev) };
+    let entry = Entry::open(&last, seq, time, epoch, body, Some(Hash(hash))).ok()?;
+    Some((Frame { link: entry.link(), event: entry.event }, after))
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    let mut number = [0; 8];
+    number[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(number)
+}

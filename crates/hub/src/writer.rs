@@ -1,0 +1,685 @@
+//! The loop of one session: take what was asked, decide, append, fold, acknowledge, hand over effects.
+//!
+//! The state is folded ahead of durability, one batch at most, and nobody sees it before the batch is durable. Any
+//! point at which that cannot be told stops the writer: the log is intact, and the next one recovers.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use session::{
+    Accepted, Command, Context, Decision, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId, Seq,
+    Session, SessionId, SlotNo, View,
+};
+use store::{Append, AppendError, Claim, Claiming, Snapshot, Urgency};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::effects::Worker;
+use crate::error::{CommandError, FollowError};
+use crate::follow::{self, Followers};
+use crate::handle::Acknowledged;
+use crate::hub::Shared;
+use crate::load;
+use crate::outage::Outage;
+use crate::runner::RunOver;
+use crate::spool::Look;
+
+/// Inputs taken into one batch, so that a flood of one session is one append and no other session waits for it.
+const BATCH_INPUTS_MAX: usize = 64;
+/// Entries after which a state is kept to shorten the next fold.
+const SNAPSHOT_ENTRIES: u64 = 1_024;
+
+pub(crate) type CommandAnswer = Result<Acknowledged, CommandError>;
+pub(crate) type ProgressAnswer = Result<Vec<Message>, RunOver>;
+
+/// Everything that can come to a writer.
+pub(crate) enum Input {
+    Command { command: Command, answer: oneshot::Sender<CommandAnswer> },
+    Progress { run: RunId, progress: Progress, answer: oneshot::Sender<ProgressAnswer> },
+    Read { answer: oneshot::Sender<Result<View, CommandError>> },
+    Follow { after: Seq, answer: oneshot::Sender<Result<follow::Subscription, FollowError>> },
+    Healed { run: RunId, look: Look, links: Vec<Link> },
+    /// Give the session up once nothing is going on: the hub closes, or the session is erased.
+    Retire { when: Retire, answer: oneshot::Sender<Claim> },
+}
+
+/// When a writer gives its session up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retire {
+    /// Once no run is going on.
+    WhenQuiet,
+    /// At once: the session is erased.
+    Now,
+}
+
+/// Who waits for the batch to be durable.
+pub(crate) enum Waiting {
+    Command(oneshot::Sender<CommandAnswer>, Result<Accepted, Rejected>),
+    Progress(oneshot::Sender<ProgressAnswer>, Result<Vec<Message>, RunOver>),
+}
+
+/// What was decided and is not durable yet.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) entries: Vec<Arc<Entry>>,
+    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) effects: Vec<Effect>,
+}
+
+impl Batch {
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.waiting.is_empty()
+    }
+}
+
+/// Why a writer ends. Callers that wait are told; the next writer reads the log.
+#[derive(Debug)]
+pub(crate) struct Stopped(pub(crate) CommandError);
+
+impl From<std::io::Error> for Stopped {
+    fn from(error: std::io::Error) -> Self {
+        Self(CommandError::Doubtful { reason: error.to_string() })
+    }
+}
+
+/// The one task that may append to a session.
+pub(crate) struct Writer {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) session: SessionId,
+    pub(crate) claim: Claim,
+    mailbox: mpsc::Receiver<Input>,
+    pub(crate) sender: mpsc::Sender<Input>,
+    /// Taken from the mailbox and not looked at yet.
+    pub(crate) inputs: VecDeque<Input>,
+    pub(crate) state: Session,
+    /// The end of the log as it is on disk.
+    pub(crate) durable: Link,
+    pub(crate) batch: Batch,
+    pub(crate) followers: Followers,
+    pub(crate) worker: Option<Worker>,
+    pub(crate) healing: bool,
+    since_snapshot: u64,
+    retiring: Option<(Retire, oneshot::Sender<Claim>)>,
+}
+
+/// Claims the session, reads and recovers it, and serves its mailbox until it is idle.
+pub(crate) async fn run(
+    shared: Arc<Shared>,
+    session: SessionId,
+    claiming: Claiming,
+    sender: mpsc::Sender<Input>,
+    mut mailbox: mpsc::Receiver<Input>,
+) {
+    let begun = match begin(&shared, session, claiming).await {
+        Ok(begun) => begun,
+        Err(error) => {
+            shared.registry().remove(session, &sender);
+            mailbox.close();
+            while let Ok(input) = mailbox.try_recv() {
+                input.fail(&error);
+            }
+            return;
+        }
+    };
+    let (claim, state, since_snapshot) = begun;
+    let mut writer = Writer {
+        shared,
+        session: claim.session,
+        claim,
+        mailbox,
+        sender,
+        inputs: VecDeque::new(),
+        durable: state.link,
+        state,
+        batch: Batch::default(),
+        followers: Followers::default(),
+        worker: None,
+        healing: false,
+        since_snapshot,
+        retiring: None,
+    };
+    let ended = match writer.recover().await {
+        Ok(()) => writer.serve().await,
+        Err(stopped) => Err(stopped),
+    };
+    writer.end(ended).await;
+}
+
+/// Claims the session and reads its state. A branch is read as its origin up to where it begins.
+async fn begin(
+    shared: &Shared,
+    session: SessionId,
+    claiming: Claiming,
+) -> Result<(Claim, Session, u64), CommandError> {
+    let claim = shared.store.claim(session, shared.node, claiming, shared.clock.now()).await?;
+    match claiming {
+        Claiming::New => Ok((claim, Session::default(), 0)),
+        Claiming::Existing | Claiming::Branch { .. } => {
+            let loaded = load::load(shared.store.as_ref(), claim.session).await?;
+            Ok((claim, loaded.state, loaded.folded))
+        }
+    }
+}
+
+impl Writer {
+    async fn serve(&mut self) -> Result<(), Stopped> {
+        loop {
+            if self.inputs.is_empty() && !self.wait().await {
+                return Ok(());
+            }
+            while !self.inputs.is_empty() {
+                self.take_inputs().await?;
+                self.commit().await?;
+            }
+            let quiet = self.state.open_run.is_none();
+            if let Some((_, answer)) = self.retiring.take_if(|(when, _)| quiet || *when == Retire::Now) {
+                // The caller may have stopped waiting; the session is given up all the same.
+                if answer.send(self.claim).is_err() {
+                    tracing::debug!(session = %self.session, "nobody waited for the session to be given up");
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for inputs; says no when the session was idle for long enough.
+    async fn wait(&mut self) -> bool {
+        let idle = self.state.open_run.is_none() && self.followers.is_empty();
+        let mut taken = Vec::new();
+        let came = if idle {
+            let deadline = Instant::now() + self.shared.settings.idle_after;
+            tokio::select! {
+                biased;
+                count = self.mailbox.recv_many(&mut taken, BATCH_INPUTS_MAX) => count > 0,
+                () = tokio::time::sleep_until(deadline) => false,
+            }
+        } else {
+            self.mailbox.recv_many(&mut taken, BATCH_INPUTS_MAX).await > 0
+        };
+        self.inputs.extend(taken);
+        came
+    }
+
+    /// Decides inputs until one must see the others durable first.
+    async fn take_inputs(&mut self) -> Result<(), Stopped> {
+        while let Some(input) = self.inputs.pop_front() {
+            let alone = input.stands_alone();
+            if alone && !self.batch.is_empty() {
+                self.inputs.push_front(input);
+                return Ok(());
+            }
+            self.take(input).await?;
+            if alone {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, input: Input) -> Result<(), Stopped> {
+        match input {
+            Input::Command { command, answer } => self.take_command(command, answer).await,
+            Input::Progress { run, progress, answer } => self.take_progress(run, progress, answer),
+            Input::Read { answer } => {
+                // A reader that is gone needs no view.
+                drop(answer.send(Ok(session::view(&self.state))));
+                self.ask_to_heal()
+            }
+            Input::Follow { after, answer } => {
+                drop(answer.send(self.followers.subscribe(after, self.durable)));
+                Ok(())
+            }
+            Input::Healed { run, look, links } => self.take_healed(run, look, &links).await,
+            Input::Retire { when, answer } => {
+                self.retiring = Some((when, answer));
+                Ok(())
+            }
+        }
+    }
+
+    async fn take_command(
+        &mut self,
+        command: Command,
+        answer: oneshot::Sender<CommandAnswer>,
+    ) -> Result<(), Stopped> {
+        fault::hit("accept.before_decide")?;
+        match self.known_key(&command).await {
+            Ok(None) => {}
+            Ok(Some(acknowledged)) => {
+                drop(answer.send(Ok(acknowledged)));
+                return Ok(());
+            }
+            Err(error) => {
+                drop(answer.send(Err(error)));
+                return Ok(());
+            }
+        }
+        if ends_run(&command) {
+            self.take_brought()?;
+        }
+        let decided = self.decide(command)?;
+        self.batch.waiting.push(Waiting::Command(answer, decided));
+        Ok(())
+    }
+
+    /// What the run brought before a command ends it comes first, also what was not handed over yet: it was paid for.
+    pub(crate) fn take_brought(&mut self) -> Result<(), Stopped> {
+        let Some(worker) = self.worker.as_ref().filter(|_| !fault::planted("stop_drops_gathered")) else {
+            return Ok(());
+        };
+        let run = worker.run;
+        let (mailbox, inputs) = (&mut self.mailbox, &mut self.inputs);
+        let gathered = worker.close(|| {
+            while let Ok(input) = mailbox.try_recv() {
+                inputs.push_back(input);
+            }
+        });
+        for input in std::mem::take(&mut self.inputs) {
+            match input {
+                Input::Progress { run: of, progress, answer } if of == run && !progress.ends_run() => {
+                    self.take_progress(run, progress, answer)?;
+                }
+                other => self.inputs.push_back(other),
+            }
+        }
+        for progress in gathered {
+            // Nobody waits for these; a run that is over already brings nothing more.
+            drop(self.decide(Command::Progress { run, progress })?);
+        }
+        Ok(())
+    }
+
+    fn take_progress(
+        &mut self,
+        run: RunId,
+        progress: Progress,
+        answer: oneshot::Sender<ProgressAnswer>,
+    ) -> Result<(), Stopped> {
+        let decided = self.decide(Command::Progress { run, progress })?;
+        let steered = decided.map(|accepted| accepted.steered).map_err(|_| RunOver);
+        self.batch.waiting.push(Waiting::Progress(answer, steered));
+        Ok(())
+    }
+
+    /// The answer that a key was given before, if it was.
+    async fn known_key(&self, command: &Command) -> Result<Option<Acknowledged>, CommandError> {
+        let (key, fingerprint) = match command {
+            Command::PostMessage { message, mode, key: Some(key) } => {
+                (key, session::Fingerprint::of_post(message, *mode))
+            }
+            Command::EditMessage { turn, message, key: Some(key) } => {
+                (key, session::Fingerprint::of_edit(*turn, message))
+            }
+            _ => return Ok(None),
+        };
+        match self.shared.store.find_key(self.session, key.clone()).await? {
+            None => Ok(None),
+            Some(used) if used.fingerprint != fingerprint => Err(CommandError::KeyReused),
+            Some(used) => Ok(Some(Acknowledged::of_key(used.seq))),
+        }
+    }
+
+    /// Decides a command and folds what follows from it, ahead of durability.
+    pub(crate) fn decide(&mut self, command: Command) -> Result<Result<Accepted, Rejected>, Stopped> {
+        let spool = if may_start_run(&command) { self.shared.spool.lend() } else { None };
+        let context = Context { now: self.shared.clock.now(), spool, runs: self.shared.runs() };
+        match session::decide(&self.state, command, &context) {
+            Ok(decision) => Ok(Ok(self.apply(decision, &context))),
+            Err(rejected) => {
+                self.give_back(spool);
+                Ok(Err(rejected))
+            }
+        }
+    }
+
+    /// Numbers, chains and folds the events of a decision.
+    pub(crate) fn apply(&mut self, decision: Decision, context: &Context) -> Accepted {
+        let lent = context.spool;
+        let starts = |event: &Event| matches!(event, Event::RunStarted { spool, .. } if *spool == lent);
+        if !decision.events.iter().any(starts) {
+            self.give_back(lent);
+        }
+        for event in decision.events {
+            let entry = Entry::seal(&self.state.link, context.now, self.claim.epoch, event);
+            session::fold(&mut self.state, &entry);
+            self.batch.entries.push(Arc::new(entry));
+        }
+        self.batch.effects.extend(decision.effects);
+        decision.accepted
+    }
+
+    fn give_back(&self, slot: Option<SlotNo>) {
+        if let Some(slot) = slot {
+            self.shared.spool.give_back(slot);
+        }
+    }
+
+    /// Makes the batch durable, then shows, acknowledges and performs it.
+    pub(crate) async fn commit(&mut self) -> Result<(), Stopped> {
+        if self.batch.entries.is_empty() {
+            return self.finish();
+        }
+        let kind = BatchKind::of(&self.batch.entries);
+        fault::hit(kind.before())?;
+        match self.append(Urgency::of(&self.batch.entries)).await {
+            Ok(()) => {
+                fault::hit(kind.after())?;
+                self.finish()
+            }
+            Err(AppendError::Fenced { .. }) => Err(Stopped(CommandError::Moved)),
+            Err(refused @ (AppendError::KeyUsed { .. } | AppendError::IdTaken(_) | AppendError::Deleted(_))) => {
+                self.refused(&refused).await
+            }
+            Err(
+                error @ (AppendError::Full
+                | AppendError::Conflict { .. }
+                | AppendError::Store(_)
+                | AppendError::Unknown { .. }),
+            ) => Outage::begin(self, &error).await,
+        }
+    }
+
+    pub(crate) async fn append(&self, urgency: Urgency) -> Result<(), AppendError> {
+        let append =
+            Append { claim: self.claim, last: self.durable, entries: self.batch.entries.clone(), urgency };
+        self.shared.committer.append(append).await
+    }
+
+    /// A name was taken. Such a command stands alone in its batch, so nothing else is undone with it.
+    async fn refused(&mut self, refused: &AppendError) -> Result<(), Stopped> {
+        let batch = std::mem::take(&mut self.batch);
+        for waiting in batch.waiting {
+            waiting.fail(&CommandError::from(refused.clone()));
+        }
+        let loaded = load::load(self.shared.store.as_ref(), self.session).await.map_err(Stopped)?;
+        self.state = loaded.state;
+        self.durable = self.state.link;
+        Ok(())
+    }
+
+    /// Everything in the batch is durable: show it, acknowledge it, perform it, in this order.
+    pub(crate) fn finish(&mut self) -> Result<(), Stopped> {
+        let batch = std::mem::take(&mut self.batch);
+        if let Some(last) = batch.entries.last() {
+            self.durable = last.link();
+            self.show(&batch.entries)?;
+        }
+        let seq = self.durable.seq;
+        fault::hit("accept.before_acknowledge")?;
+        for waiting in batch.waiting {
+            waiting.acknowledge(seq);
+        }
+        fault::hit("accept.after_acknowledge")?;
+        for effect in batch.effects {
+            self.perform(effect)?;
+        }
+        self.keep_snapshot(&batch.entries);
+        Ok(())
+    }
+
+    /// Shows durable entries to everyone who follows.
+    pub(crate) fn show(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
+        fault::hit("follow.before_publish")?;
+        self.followers.publish(entries);
+        fault::hit("follow.after_publish")?;
+        self.note_durable(entries)
+    }
+
+    /// Takes the worker away at once: its end is in the batch, and what it brings counts no more.
+    pub(crate) fn cancel_now(&mut self) {
+        if self.state.open_run.is_none()
+            && let Some(worker) = self.worker.take()
+        {
+            worker.cancel();
+        }
+    }
+
+    /// The run whose output can be caught, and its slot.
+    pub(crate) fn spooling(&self) -> Option<(SessionId, RunId, SlotNo)> {
+        let worker = self.worker.as_ref()?;
+        let run = self.state.turns.back()?.run(worker.run)?;
+        Some((self.session, run.id, run.spool?))
+    }
+
+    /// What the shell itself must know of durable entries: ids that lead here, slots that are free again.
+    fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
+        for entry in entries {
+            match &entry.event {
+                Event::IdRemoved { id } => self.shared.registry().forget(*id),
+                Event::CallAsked { .. } => fault::hit("call.asked_durable")?,
+                Event::CallFinished { .. } => fault::hit("call.finished_durable")?,
+                Event::RunStarted { .. } => self.shared.run_opened(),
+                Event::RunEnded { end, run, .. } => {
+                    self.shared.run_closed();
+                    let recovering = matches!(end, session::RunEnd::Interrupted { recovering: true, .. });
+                    if !recovering {
+                        self.free_slot(*run);
+                    }
+                }
+                Event::RecoverySettled { run, .. } => self.free_slot(*run),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the slot of a run that is over be lent again. One that cannot be cleared stays out of use.
+    fn free_slot(&self, run: RunId) {
+        let undone = self.state.undone.iter().flat_map(|undone| undone.turns.iter());
+        let found = self.state.turns.iter().chain(undone).find_map(|turn| turn.run(run));
+        let Some(slot) = found.and_then(|run| run.spool) else { return };
+        match self.shared.spool.clear(slot) {
+            Ok(()) => self.shared.spool.give_back(slot),
+            Err(error) => tracing::warn!(%slot, %error, "a spool slot stays out of use"),
+        }
+    }
+
+    /// Keeps the state now and then, so that the next open is short.
+    fn keep_snapshot(&mut self, entries: &[Arc<Entry>]) {
+        self.since_snapshot += entries.len() as u64;
+        let ended = entries.iter().any(|entry| matches!(entry.event, Event::RunEnded { .. }));
+        if self.since_snapshot >= SNAPSHOT_ENTRIES * 4 || (ended && self.since_snapshot >= SNAPSHOT_ENTRIES) {
+            self.since_snapshot = 0;
+            self.shared.save_snapshot(self.session, self.snapshot());
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot { at: self.state.link, state: self.state.to_bytes() }
+    }
+
+    /// Gives the session up: nobody is left waiting, the worker is taken away, the state is kept.
+    async fn end(mut self, ended: Result<(), Stopped>) {
+        self.shared.registry().remove(self.session, &self.sender);
+        self.mailbox.close();
+        if let Some(worker) = self.worker.take() {
+            worker.cancel();
+            if self.state.open_run.is_some() {
+                self.shared.run_closed();
+            }
+        }
+        let error = match ended {
+            Ok(()) => {
+                if self.since_snapshot > 0 {
+                    self.keep_last_snapshot().await;
+                }
+                CommandError::Retired
+            }
+            Err(Stopped(error)) => {
+                tracing::warn!(session = %self.session, reason = %error, "the writer stopped");
+                error
+            }
+        };
+        for waiting in std::mem::take(&mut self.batch).waiting {
+            waiting.fail(&error);
+        }
+        for input in self.inputs.drain(..) {
+            input.fail(&error);
+        }
+        while let Ok(input) = self.mailbox.try_recv() {
+            input.fail(&error);
+        }
+    }
+
+    async fn keep_last_snapshot(&self) {
+        let kept = async {
+            fault::hit("retire.before_snapshot")?;
+            let kept = self.shared.store.save_snapshot(self.session, self.snapshot()).await;
+            kept.map_err(|error| std::io::Error::other(error.to_string()))?;
+            fault::hit("retire.after_snapshot")
+        };
+        if let Err(error) = kept.await {
+            tracing::debug!(session = %self.session, %error, "no snapshot was kept; the next open folds more");
+        }
+    }
+
+    /// The next input, while the store is away.
+    pub(crate) async fn next_input(&mut self) -> Option<Input> {
+        match self.inputs.pop_front() {
+            Some(input) => Some(input),
+            None => self.mailbox.recv().await,
+        }
+    }
+}
+
+/// Whether a command ends the run that is going on.
+fn ends_run(command: &Command) -> bool {
+    match command {
+        Command::Stop { .. }
+        | Command::Undo { .. }
+        | Command::Retry
+        | Command::EditMessage { .. }
+        | Command::Clear
+        | Command::Interrupt { .. }
+        | Command::PostMessage { mode: session::PostMode::Interrupt, .. } => true,
+        Command::Create { .. }
+        | Command::Branch { .. }
+        | Command::PostMessage { .. }
+        | Command::EditQueued { .. }
+        | Command::RemoveQueued { .. }
+        | Command::PutBack
+        | Command::Continue
+        | Command::ChooseAnswer { .. }
+        | Command::Rename { .. }
+        | Command::SuggestTitle { .. }
+        | Command::SetFlag { .. }
+        | Command::AddId { .. }
+        | Command::RemoveId { .. }
+        | Command::CompactContext { .. }
+        | Command::Progress { .. }
+        | Command::Heal { .. }
+        | Command::TakeQueued => false,
+    }
+}
+
+/// Whether a command may start a run, which then wants a spool slot.
+fn may_start_run(command: &Command) -> bool {
+    match command {
+        Command::PostMessage { .. } | Command::Continue | Command::TakeQueued => true,
+        Command::Progress { progress, .. } => matches!(progress, Progress::Completed | Progress::Failed { .. }),
+        other => ends_run(other),
+    }
+}
+
+/// Which points a batch passes.
+enum BatchKind {
+    Accept,
+    Output,
+    Stop,
+    End,
+}
+
+impl BatchKind {
+    fn of(entries: &[Arc<Entry>]) -> Self {
+        let mut kind = Self::Accept;
+        for entry in entries {
+            match &entry.event {
+                Event::RunEnded { end: session::RunEnd::Stopped { .. }, .. } => return Self::Stop,
+                Event::RunEnded { .. } => kind = Self::End,
+                event if event.output_of().is_some() && matches!(kind, Self::Accept) => kind = Self::Output,
+                _ => {}
+            }
+        }
+        kind
+    }
+
+    fn before(&self) -> &'static str {
+        match self {
+            Self::Accept => "accept.before_append",
+            Self::Output => "output.before_append",
+            Self::Stop => "stop.before_append",
+            Self::End => "end.before_append",
+        }
+    }
+
+    fn after(&self) -> &'static str {
+        match self {
+            Self::Accept => "accept.after_append",
+            Self::Output => "output.after_append",
+            Self::Stop => "stop.after_append",
+            Self::End => "end.after_append",
+        }
+    }
+}
+
+impl Waiting {
+    fn acknowledge(self, seq: Seq) {
+        // A caller that stopped waiting finds what it asked for in the log.
+        match self {
+            Self::Command(answer, Ok(accepted)) => {
+                drop(answer.send(Ok(Acknowledged { seq, turn: accepted.turn, run: accepted.run })));
+            }
+            Self::Command(answer, Err(rejected)) => drop(answer.send(Err(rejected.into()))),
+            Self::Progress(answer, steered) => drop(answer.send(steered)),
+        }
+    }
+
+    pub(crate) fn fail(self, error: &CommandError) {
+        match self {
+            Self::Command(answer, _) => drop(answer.send(Err(error.clone()))),
+            Self::Progress(answer, _) => drop(answer.send(Err(RunOver))),
+        }
+    }
+}
+
+impl Input {
+    /// Whether everything before it must be durable first, and nothing may share its batch.
+    fn stands_alone(&self) -> bool {
+        match self {
+            Self::Command { command, .. } => matches!(
+                command,
+                Command::PostMessage { key: Some(_), .. }
+                    | Command::EditMessage { key: Some(_), .. }
+                    | Command::AddId { .. }
+                    | Command::RemoveId { .. }
+            ),
+            Self::Progress { .. } => false,
+            Self::Read { .. } | Self::Follow { .. } | Self::Healed { .. } | Self::Retire { .. } => true,
+        }
+    }
+
+    pub(crate) fn fail(self, error: &CommandError) {
+        // Whoever asked may be gone.
+        match self {
+            Self::Command { answer, .. } => drop(answer.send(Err(error.clone()))),
+            Self::Progress { answer, .. } => drop(answer.send(Err(RunOver))),
+            Self::Read { answer } => drop(answer.send(Err(error.clone()))),
+            Self::Follow { answer, .. } => drop(answer.send(Err(error.clone().into()))),
+            Self::Healed { .. } | Self::Retire { .. } => {}
+        }
+    }
+}
+
+/// Ends and marks may use the disk's reserve.
+trait OfEntries {
+    fn of(entries: &[Arc<Entry>]) -> Self;
+}
+
+impl OfEntries for Urgency {
+    fn of(entries: &[Arc<Entry>]) -> Self {
+        let essential = entries.iter().any(|entry| {
+            matches!(entry.event, Event::RunEnded { .. } | Event::RecoverySettled { .. } | Event::FlagSet { .. })
+        });
+        if essential { Self::Essential } else { Self::Normal }
+    }
+}

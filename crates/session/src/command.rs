@@ -1,0 +1,121 @@
+//! Everything that can be asked of a session.
+
+use crate::event::{Event, Flag, InterruptReason, Message, Outcome, PostMode, RunEnd, Usage};
+use crate::id::{CallNo, MessageKey, RunId, Seq, SessionId, TurnId};
+
+/// A request that something happen; it may be rejected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Begin the session. `after` is the session that its author leaves behind.
+    Create { id: SessionId, title: Option<String>, after: Option<SessionId> },
+    /// Begin the session as a branch of `from` after entry `at`.
+    Branch { id: SessionId, from: SessionId, at: Seq },
+    /// Say something.
+    PostMessage { message: Message, mode: PostMode, key: Option<MessageKey> },
+    /// Change a waiting message.
+    EditQueued { turn: TurnId, message: Message },
+    /// Withdraw a waiting message.
+    RemoveQueued { turn: TurnId },
+    /// End the run that is going on and keep all it brought. With `run`, only that one.
+    Stop { run: Option<RunId> },
+    /// Take back the newest turn, or all from `from` on.
+    Undo { from: Option<TurnId> },
+    /// Put back what was taken back last.
+    PutBack,
+    /// Ask for another answer to the newest turn; the earlier ones stay as alternatives.
+    Retry,
+    /// Go on after a stop, a failure or an interruption.
+    Continue,
+    /// Show another of a turn's answers.
+    ChooseAnswer { turn: TurnId, run: RunId },
+    /// Say something else in place of `turn` and all after it.
+    EditMessage { turn: TurnId, message: Message, key: Option<MessageKey> },
+    /// Take every turn out of sight.
+    Clear,
+    /// Give the session a name.
+    Rename { title: String },
+    /// Suggest a name; a person's name beats it.
+    SuggestTitle { title: String },
+    /// Pin, archive or trash the session, or undo that.
+    SetFlag { flag: Flag, on: bool },
+    /// Let another id lead here.
+    AddId { id: SessionId },
+    /// Let an id lead here no more.
+    RemoveId { id: SessionId },
+    /// Let the model read `summary` in place of all up to `through`.
+    CompactContext { summary: String, through: TurnId },
+    /// What a run brings.
+    Progress { run: RunId, progress: Progress },
+    /// End the run that is going on because the server stops.
+    Interrupt { reason: InterruptReason },
+    /// What was found in the journal of a run that is being recovered.
+    Heal { run: RunId, journal: Journal },
+    /// Start what waits, now that runs are allowed again.
+    TakeQueued,
+}
+
+/// What a run brings, in the order in which it happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// A request to the provider begins. The answer names the messages that go into it.
+    Step,
+    Text(String),
+    Reasoning(String),
+    CallDrafted {
+        call: CallNo,
+        tool: String,
+        arguments: String,
+    },
+    CallAsked {
+        call: CallNo,
+        tool: String,
+        arguments: String,
+        provider_call: Option<String>,
+    },
+    CallFinished {
+        call: CallNo,
+        outcome: Outcome,
+    },
+    Usage(Usage),
+    Completed,
+    Failed {
+        error: String,
+    },
+}
+
+impl Progress {
+    /// Whether this is the run's own end.
+    pub fn ends_run(&self) -> bool {
+        matches!(self, Self::Completed | Self::Failed { .. })
+    }
+
+    /// The event that this becomes, for everything but steps and ends.
+    pub fn into_output(self, run: RunId) -> Option<Event> {
+        match self {
+            Self::Text(text) => (!text.is_empty()).then_some(Event::TextAdded { run, text }),
+            Self::Reasoning(text) => (!text.is_empty()).then_some(Event::ReasoningAdded { run, text }),
+            Self::CallDrafted { call, tool, arguments } => {
+                Some(Event::CallDrafted { run, call, tool, arguments })
+            }
+            Self::CallAsked { call, tool, arguments, provider_call } => {
+                Some(Event::CallAsked { run, call, tool, arguments, provider_call })
+            }
+            Self::CallFinished { call, outcome } => Some(Event::CallFinished { run, call, outcome }),
+            Self::Usage(usage) => Some(Event::UsageReported { run, usage }),
+            Self::Step | Self::Completed | Self::Failed { .. } => None,
+        }
+    }
+}
+
+/// What was found where a run's output may wait outside the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Journal {
+    /// Readable, and the run never wrote there: the log has everything.
+    Unused,
+    /// Missing, empty or out of reach, and not sealed: it may still arrive.
+    NotYet,
+    /// Sealed without output.
+    SealedEmpty,
+    /// Output in the order in which it happened, and the run's end if that was written too.
+    Output { events: Vec<Event>, end: Option<RunEnd> },
+}

@@ -1,0 +1,445 @@
+//! Which events and effects follow from a command. Pure: everything it knows comes in as an argument.
+
+use crate::command::{Command, Journal, Progress};
+use crate::effect::Effect;
+use crate::event::{Event, InterruptReason, Message, PostMode, RecoveryOutcome, RunCause, RunEnd};
+use crate::fold::is_empty;
+use crate::id::{RunId, Seq, SessionId, SlotNo, Time, TurnId};
+use crate::limits::{
+    ATTACHMENTS_MAX, MESSAGE_BYTES_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RECOVERY_GIVE_UP_MICROS,
+    SESSION_IDS_MAX, TITLE_BYTES_MAX,
+};
+use crate::state::{Queued, Recovering, Session, Title};
+
+/// What the outside contributes to a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context {
+    pub now: Time,
+    /// A free spool slot for a run that may start.
+    pub spool: Option<SlotNo>,
+    pub runs: Runs,
+}
+
+/// Whether a run may start now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runs {
+    Allowed,
+    /// The server drains, or its disk is full: messages are kept and wait.
+    Held,
+}
+
+/// The events to append, the effects to perform once they are durable, and the answer to the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Decision {
+    pub events: Vec<Event>,
+    pub effects: Vec<Effect>,
+    pub accepted: Accepted,
+}
+
+/// What the caller is told.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Accepted {
+    /// The turn that the command made or concerned.
+    pub turn: Option<TurnId>,
+    /// The run that it started.
+    pub run: Option<RunId>,
+    /// Messages that go into the step that begins.
+    pub steered: Vec<Message>,
+}
+
+/// The caller may not. Nothing happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Rejected {
+    #[error("the session exists already")]
+    Exists,
+    #[error("a message needs text or an attachment")]
+    EmptyMessage,
+    #[error("the message is longer than {MESSAGE_BYTES_MAX} bytes")]
+    MessageTooLong,
+    #[error("a message carries at most {ATTACHMENTS_MAX} attachments")]
+    TooManyAttachments,
+    #[error("{QUEUE_MAX} messages are waiting already")]
+    QueueFull,
+    #[error("no such message is waiting; it may have been taken")]
+    NotQueued,
+    #[error("there is no such turn among the newest; branch from it instead")]
+    NoSuchTurn,
+    #[error("the turn has no such answer")]
+    NoSuchAnswer,
+    #[error("there is nothing to take back")]
+    NothingToUndo,
+    #[error("there is nothing to put back; a message was posted since")]
+    NothingToPutBack,
+    #[error("there is no turn to answer again")]
+    NothingToRetry,
+    #[error("the newest turn is complete; there is nothing to go on with")]
+    NothingToContinue,
+    #[error("the run is over")]
+    RunOver,
+    #[error("a title needs 1 to {TITLE_BYTES_MAX} bytes")]
+    BadTitle,
+    #[error("a session has at most {SESSION_IDS_MAX} ids")]
+    TooManyIds,
+    #[error("that id does not lead here")]
+    NoSuchId,
+    #[error("a session keeps at least one id; erase it instead")]
+    LastId,
+    #[error("no run starts while the server drains or its disk is full; ask again later")]
+    RunsHeld,
+}
+
+/// Decides a command.
+///
+/// # Errors
+/// When the caller may not; nothing has happened then.
+#[expect(clippy::too_many_lines, reason = "one flat arm a command; each arm is a line or two")]
+pub fn decide(session: &Session, command: Command, context: &Context) -> Result<Decision, Rejected> {
+    let mut plan = Plan::new(session, context);
+    match command {
+        Command::Create { id, title, after } => {
+            if session.head() != Seq(0) {
+                return Err(Rejected::Exists);
+            }
+            let title = title.map(checked_title).transpose()?;
+            plan.push(Event::SessionCreated { id, title, after });
+        }
+        Command::Branch { id, from, at } => {
+            plan.push(Event::SessionBranched { id, from, at });
+        }
+        Command::PostMessage { message, mode, key } => {
+            checked(&message)?;
+            plan.room_to_wait()?;
+            plan.post(Event::MessagePosted { message, mode, key }, mode);
+        }
+        Command::EditQueued { turn, message } => {
+            checked(&message)?;
+            plan.queued(turn)?;
+            plan.push(Event::QueuedEdited { turn, message });
+        }
+        Command::RemoveQueued { turn } => {
+            plan.queued(turn)?;
+            plan.push(Event::QueuedRemoved { turn });
+        }
+        Command::Stop { run } => {
+            if session.open_run.is_some() && (run.is_none() || run == session.open_run) {
+                plan.stop(StoppedBy::Person);
+                plan.start_next();
+            }
+        }
+        Command::Undo { from } => plan.undo(from)?,
+        Command::PutBack => {
+            let undone = session.undone.last().ok_or(Rejected::NothingToPutBack)?;
+            if session.open_run.is_some() {
+                return Err(Rejected::NothingToPutBack);
+            }
+            plan.push(Event::TurnsPutBack { from: undone.from });
+        }
+        Command::Retry => {
+            plan.stop(StoppedBy::Person);
+            let turn = session.turns.back().ok_or(Rejected::NothingToRetry)?.id;
+            plan.start(turn, RunCause::Retry)?;
+        }
+        Command::Continue => plan.go_on()?,
+        Command::ChooseAnswer { turn, run } => {
+            let found = session.turn(turn).ok_or(Rejected::NoSuchTurn)?;
+            if !found.answers().any(|runs| runs.first().is_some_and(|first| first.id == run)) {
+                return Err(Rejected::NoSuchAnswer);
+            }
+            plan.push(Event::AnswerChosen { turn, run });
+        }
+        Command::EditMessage { turn, message, key } => {
+            checked(&message)?;
+            session.turn(turn).ok_or(Rejected::NoSuchTurn)?;
+            plan.room_to_wait()?;
+            plan.stop(StoppedBy::Person);
+            plan.post(Event::MessageEdited { turn, message, key }, PostMode::Interrupt);
+        }
+        Command::Clear => {
+            plan.stop(StoppedBy::Person);
+            plan.push(Event::SessionCleared {});
+            plan.start_next();
+        }
+        Command::Rename { title } => {
+            plan.push(Event::SessionRenamed { title: checked_title(title)? });
+        }
+        Command::SuggestTitle { title } => {
+            let named = matches!(session.title, Some(Title::Person(_)));
+            if !named || fault::planted("title_overwrites_name") {
+                plan.push(Event::TitleGenerated { title: checked_title(title)? });
+            }
+        }
+        Command::SetFlag { flag, on } => {
+            plan.push(Event::FlagSet { flag, on });
+        }
+        Command::AddId { id } => plan.add_id(id)?,
+        Command::RemoveId { id } => {
+            if !session.ids.contains(&id) {
+                return Err(Rejected::NoSuchId);
+            }
+            if session.ids.len() == 1 {
+                return Err(Rejected::LastId);
+            }
+            plan.push(Event::IdRemoved { id });
+        }
+        Command::CompactContext { summary, through } => {
+            session.turn(through).ok_or(Rejected::NoSuchTurn)?;
+            plan.push(Event::ContextCompacted { summary, through });
+        }
+        Command::Progress { run, progress } => plan.progress(run, progress)?,
+        Command::Interrupt { reason } => {
+            if let Some((turn, run)) = session.open() {
+                plan.end(turn.id, run.id, RunEnd::Interrupted { reason, recovering: false });
+            }
+        }
+        Command::Heal { run, journal } => {
+            let recovering = session.recovering.iter().find(|candidate| candidate.run == run).copied();
+            if let Some(recovering) = recovering {
+                plan.heal(recovering, journal);
+            }
+        }
+        Command::TakeQueued => plan.start_next(),
+    }
+    Ok(plan.decision)
+}
+
+fn checked(message: &Message) -> Result<(), Rejected> {
+    if is_empty(message) {
+        return Err(Rejected::EmptyMessage);
+    }
+    if message.text.len() > MESSAGE_BYTES_MAX {
+        return Err(Rejected::MessageTooLong);
+    }
+    if message.attachments.len() > ATTACHMENTS_MAX {
+        return Err(Rejected::TooManyAttachments);
+    }
+    Ok(())
+}
+
+fn checked_title(title: String) -> Result<String, Rejected> {
+    let fits = !title.trim().is_empty() && title.len() <= TITLE_BYTES_MAX;
+    if fits { Ok(title) } else { Err(Rejected::BadTitle) }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StoppedBy {
+    Person,
+    Message,
+}
+
+/// A decision in the making.
+pub(crate) struct Plan<'a> {
+    session: &'a Session,
+    context: &'a Context,
+    /// Whether the plan leaves a run open.
+    run_open: bool,
+    pub(crate) decision: Decision,
+}
+
+impl<'a> Plan<'a> {
+    pub(crate) fn new(session: &'a Session, context: &'a Context) -> Self {
+        Self { session, context, run_open: session.open_run.is_some(), decision: Decision::default() }
+    }
+
+    /// Adds an event and says which `seq` it will have.
+    pub(crate) fn push(&mut self, event: Event) -> Seq {
+        self.decision.events.push(event);
+        Seq(self.session.head().0 + self.decision.events.len() as u64)
+    }
+
+    fn room_to_wait(&self) -> Result<(), Rejected> {
+        if self.session.queue.len() < QUEUE_MAX { Ok(()) } else { Err(Rejected::QueueFull) }
+    }
+
+    fn queued(&self, turn: TurnId) -> Result<(), Rejected> {
+        let waits = self.session.queue.iter().any(|queued| queued.turn == turn);
+        if waits { Ok(()) } else { Err(Rejected::NotQueued) }
+    }
+
+    fn post(&mut self, event: Event, mode: PostMode) {
+        let turn = TurnId(self.push(event).0);
+        self.decision.accepted.turn = Some(turn);
+        match mode {
+            PostMode::Interrupt => {
+                self.stop(StoppedBy::Message);
+                self.start_if_allowed(turn);
+            }
+            PostMode::Queue | PostMode::Steer => {
+                let first = self.session.queue.front().map_or(turn, |queued| queued.turn);
+                self.start_if_allowed(first);
+            }
+        }
+    }
+
+    /// Ends the open run, keeping all it brought.
+    fn stop(&mut self, by: StoppedBy) {
+        let Some((turn, run)) = self.session.open().filter(|_| self.run_open) else { return };
+        self.end(turn.id, run.id, RunEnd::Stopped { by_message: by == StoppedBy::Message });
+    }
+
+    pub(crate) fn end(&mut self, turn: TurnId, run: RunId, end: RunEnd) {
+        self.push(Event::RunEnded { turn, run, end });
+        self.decision.effects.push(Effect::CancelRun { run });
+        self.run_open = false;
+    }
+
+    /// Starts the first message that waits, if a run may start.
+    pub(crate) fn start_next(&mut self) {
+        if let Some(queued) = self.session.queue.front() {
+            self.start_if_allowed(queued.turn);
+        }
+    }
+
+    fn start_if_allowed(&mut self, turn: TurnId) {
+        if !self.run_open && self.context.runs == Runs::Allowed {
+            self.start_run(turn, RunCause::Message);
+        }
+    }
+
+    fn start(&mut self, turn: TurnId, cause: RunCause) -> Result<(), Rejected> {
+        match self.context.runs {
+            Runs::Held => Err(Rejected::RunsHeld),
+            Runs::Allowed => {
+                self.start_run(turn, cause);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn start_run(&mut self, turn: TurnId, cause: RunCause) {
+        let spool = self.context.spool;
+        let run = RunId(self.push(Event::RunStarted { turn, cause, spool }).0);
+        self.decision.effects.push(Effect::StartRun { turn, run });
+        self.decision.accepted.turn = self.decision.accepted.turn.or(Some(turn));
+        self.decision.accepted.run = Some(run);
+        self.run_open = true;
+    }
+
+    fn undo(&mut self, from: Option<TurnId>) -> Result<(), Rejected> {
+        let turns = &self.session.turns;
+        let from = match from {
+            Some(from) => turns.iter().find(|turn| turn.id == from).ok_or(Rejected::NoSuchTurn)?.id,
+            None => turns.back().ok_or(Rejected::NothingToUndo)?.id,
+        };
+        self.stop(StoppedBy::Person);
+        self.push(Event::TurnsUndone { from });
+        self.decision.accepted.turn = Some(from);
+        self.start_next();
+        Ok(())
+    }
+
+    fn go_on(&mut self) -> Result<(), Rejected> {
+        // The answer that is shown may be over while another one is being given.
+        if self.run_open {
+            return Err(Rejected::NothingToContinue);
+        }
+        let turn = self.session.turns.back().ok_or(Rejected::NothingToContinue)?;
+        let last = turn.answer().and_then(<[_]>::last).ok_or(Rejected::NothingToContinue)?;
+        match last.end {
+            None | Some(RunEnd::Completed) => Err(Rejected::NothingToContinue),
+            Some(RunEnd::Stopped { .. } | RunEnd::Failed { .. } | RunEnd::Interrupted { .. }) => {
+                self.start(turn.id, RunCause::Continue)
+            }
+        }
+    }
+
+    fn add_id(&mut self, id: SessionId) -> Result<(), Rejected> {
+        if self.session.ids.contains(&id) {
+            return Ok(());
+        }
+        if self.session.ids.len() >= SESSION_IDS_MAX {
+            return Err(Rejected::TooManyIds);
+        }
+        self.push(Event::IdAdded { id });
+        Ok(())
+    }
+
+    fn progress(&mut self, run: RunId, progress: Progress) -> Result<(), Rejected> {
+        let (turn, open) = self.session.open().filter(|(_, open)| open.id == run).ok_or(Rejected::RunOver)?;
+        match progress {
+            Progress::Step => {
+                // What was said before this turn was not said to it; the run that it was meant for is over.
+                let steers = |queued: &&Queued| queued.mode == PostMode::Steer && queued.turn > turn.id;
+                for queued in self.session.queue.iter().filter(steers) {
+                    self.push(Event::MessageSteered { turn: queued.turn, run });
+                    self.decision.accepted.steered.push(queued.message.clone());
+                }
+                self.push(Event::StepStarted { run, step: open.steps + 1 });
+            }
+            Progress::Completed if !open.has_output() && !fault::planted("silent_end_completes") => {
+                self.end(
+                    turn.id,
+                    run,
+                    RunEnd::Failed { error: "The agent ended without an answer.".to_owned() },
+                );
+                self.start_next();
+            }
+            Progress::Completed => {
+                self.end(turn.id, run, RunEnd::Completed);
+                self.start_next();
+            }
+            Progress::Failed { error } => {
+                self.end(turn.id, run, RunEnd::Failed { error });
+                self.start_next();
+            }
+            output @ (Progress::Text(_)
+            | Progress::Reasoning(_)
+            | Progress::CallDrafted { .. }
+            | Progress::CallAsked { .. }
+            | Progress::CallFinished { .. }
+            | Progress::Usage(_)) => {
+                if let Some(event) = output.into_output(run) {
+                    self.push(event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a look at the journal of an interrupted run leads to.
+    fn heal(&mut self, recovering: Recovering, journal: Journal) {
+        let Recovering { turn, run, attempts, first_seen, .. } = recovering;
+        let settle = |outcome| Event::RecoverySettled { turn, run, outcome };
+        match journal {
+            Journal::Output { events, .. } if !events.is_empty() => {
+                self.decision.events.extend(events);
+                self.push(settle(RecoveryOutcome::Recovered));
+            }
+            _ if self.context.now.micros_since(first_seen) >= RECOVERY_GIVE_UP_MICROS => {
+                self.push(settle(RecoveryOutcome::Neutral));
+            }
+            Journal::NotYet => {
+                if fault::planted("missing_journal_costs_attempt") {
+                    self.push(Event::RecoveryAttempted { turn, run, attempts: attempts + 1 });
+                }
+            }
+            Journal::Unused | Journal::SealedEmpty | Journal::Output { .. } => {
+                let attempts = attempts + 1;
+                self.push(if attempts >= RECOVERY_ATTEMPTS_MAX {
+                    settle(RecoveryOutcome::Neutral)
+                } else {
+                    Event::RecoveryAttempted { turn, run, attempts }
+                });
+            }
+        }
+    }
+
+    /// Ends a run whose worker is gone, with what its journal gave.
+    pub(crate) fn close_dead(&mut self, turn: TurnId, run: RunId, journal: Journal) {
+        let reason = InterruptReason::Crash;
+        match journal {
+            Journal::Unused => self.end(turn, run, RunEnd::Interrupted { reason, recovering: false }),
+            Journal::Output { events, end: Some(end) } => {
+                self.decision.events.extend(events);
+                self.end(turn, run, end);
+            }
+            Journal::Output { events, end: None } if !events.is_empty() => {
+                self.decision.events.extend(events);
+                self.end(turn, run, RunEnd::Interrupted { reason, recovering: true });
+                self.push(Event::RecoverySettled { turn, run, outcome: RecoveryOutcome::Recovered });
+            }
+            Journal::NotYet | Journal::SealedEmpty | Journal::Output { .. } => {
+                self.end(turn, run, RunEnd::Interrupted { reason, recovering: true });
+            }
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Everything that can happen in a session. This is the stored format: variants and optional fields are added,
+//! never changed or removed; old shapes pass through `upcast.rs`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::entry::Hash;
+use crate::id::{BlobHash, CallNo, Epoch, MessageKey, RunId, Seq, SessionId, SlotNo, Time, TurnId};
+
+/// One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The session began. `after` is the session that its author left behind.
+    SessionCreated {
+        id: SessionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<SessionId>,
+    },
+    /// The session began as a branch: its log is `from`'s up to `at`, then its own.
+    SessionBranched { id: SessionId, from: SessionId, at: Seq },
+    /// A person gave the session a name.
+    SessionRenamed { title: String },
+    /// A model suggested a name; it holds until a person gives one.
+    TitleGenerated { title: String },
+    /// The session was pinned, archived or put in the trash, or taken out again.
+    FlagSet { flag: Flag, on: bool },
+    /// Another id leads here from now on.
+    IdAdded { id: SessionId },
+    /// An id no longer leads here; it stays used for ever.
+    IdRemoved { id: SessionId },
+
+    /// A message was accepted and begins turn `seq`. It waits when a run is going on.
+    MessagePosted {
+        message: Message,
+        mode: PostMode,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<MessageKey>,
+    },
+    /// A waiting message was changed.
+    QueuedEdited { turn: TurnId, message: Message },
+    /// A waiting message was withdrawn.
+    QueuedRemoved { turn: TurnId },
+    /// A waiting message went into the running run.
+    MessageSteered { turn: TurnId, run: RunId },
+    /// A new message (turn `seq`) took the place of `turn` and all after it.
+    MessageEdited {
+        turn: TurnId,
+        message: Message,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<MessageKey>,
+    },
+    /// The turns from `from` on were taken back.
+    TurnsUndone { from: TurnId },
+    /// The turns taken back last were put back.
+    TurnsPutBack { from: TurnId },
+    /// Every turn was taken out of sight.
+    SessionCleared {},
+    /// Another of a turn's answers was chosen.
+    AnswerChosen { turn: TurnId, run: RunId },
+
+    /// A run (`seq`) began to work on a turn; `spool` is the slot that catches its output in an outage.
+    RunStarted {
+        turn: TurnId,
+        cause: RunCause,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spool: Option<SlotNo>,
+    },
+    /// A request to the provider began.
+    StepStarted { run: RunId, step: u32 },
+    /// Answer text arrived, as the provider sent it.
+    TextAdded { run: RunId, text: String },
+    /// Reasoning arrived.
+    ReasoningAdded { run: RunId, text: String },
+    /// A piece of a call's arguments arrived; the call is not complete yet.
+    CallDrafted { run: RunId, call: CallNo, tool: String, arguments: String },
+    /// The agent asks for a call. The tool starts only after this is durable.
+    CallAsked {
+        run: RunId,
+        call: CallNo,
+        tool: String,
+        arguments: String,
+        /// The provider's own name of the call, sent back with its result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_call: Option<String>,
+    },
+    /// A call ended.
+    CallFinished { run: RunId, call: CallNo, outcome: Outcome },
+    /// What a step used.
+    UsageReported { run: RunId, usage: Usage },
+    /// The run ended: its seal. Nothing of it follows but what was healed from its spool.
+    RunEnded { turn: TurnId, run: RunId, end: RunEnd },
+
+    /// A sealed, empty journal was looked at once more.
+    RecoveryAttempted { turn: TurnId, run: RunId, attempts: u32 },
+    /// Recovery is over; nothing of it stays open.
+    RecoverySettled { turn: TurnId, run: RunId, outcome: RecoveryOutcome },
+
+    /// The model reads `summary` in place of everything up to and including turn `through`.
+    ContextCompacted { summary: String, through: TurnId },
+
+    /// A kind that this version does not know: kept, and skipped.
+    #[serde(skip)]
+    Unknown { kind: String },
+}
+
+/// What a person said: text and attachments.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Message {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+}
+
+impl Message {
+    /// A message of text alone.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), attachments: Vec::new() }
+    }
+}
+
+/// What a key was used for: a digest of the request's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint(pub [u8; 16]);
+
+impl Fingerprint {
+    /// The digest of a posted message.
+    pub fn of_post(message: &Message, mode: PostMode) -> Self {
+        Self::of(&("post", message, mode))
+    }
+
+    /// The digest of an edit.
+    pub fn of_edit(turn: TurnId, message: &Message) -> Self {
+        Self::of(&("edit", turn, message))
+    }
+
+    fn of(body: &impl Serialize) -> Self {
+        // A body holds strings and numbers only, so there is nothing that JSON cannot carry.
+        let body = serde_json::to_string(body).unwrap_or_default();
+        Self(Hash::START.next(Seq(0), Time(0), Epoch(0), &body).0)
+    }
+}
+
+/// A file that came with a message, kept by its content's hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    pub name: String,
+    pub media_type: String,
+    pub blob: BlobHash,
+    pub size_bytes: u64,
+}
+
+/// What a message does when a run is going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PostMode {
+    /// Wait for the run to end.
+    #[default]
+    Queue,
+    /// Go into the run between two steps; wait if it ends first.
+    Steer,
+    /// Stop the run, then go first.
+    Interrupt,
+}
+
+/// Why a run began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunCause {
+    /// Its turn's message.
+    Message,
+    /// A person asked for another answer.
+    Retry,
+    /// A person asked to go on after a stop or an interruption.
+    Continue,
+    /// It goes on by itself after a crash.
+    Resume,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEnd {
+    /// The agent is done.
+    Completed,
+    /// A person stopped it; `by_message` when their next message did.
+    Stopped {
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_message: bool,
+    },
+    /// It could not go on.
+    Failed { error: String },
+    /// Its worker is gone. `recovering` when its journal could not be read yet.
+    Interrupted {
+        reason: InterruptReason,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        recovering: bool,
+    },
+}
+
+/// What took a run's worker away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InterruptReason {
+    /// The process died.
+    Crash,
+    /// The server was stopped and the run did not end in time.
+    ShutdownTimeout,
+    /// The server was restarted and the run did not end in time.
+    RestartTimeout,
+    /// The store was away for longer than the spool could hold.
+    SpoolFull,
+}
+
+/// What became of a run whose journal could not be read at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoveryOutcome {
+    /// Its output came back from the journal.
+    Recovered,
+    /// No more output is known; nothing is claimed.
+    Neutral,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub status: CallStatus,
+    pub content: String,
+}
+
+/// Whether a call did what it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallStatus {
+    Ok,
+    Error,
+}
+
+/// What a step used, as the provider counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
+
+/// A mark on the session as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Flag {
+    Pinned,
+    Archived,
+    Trashed,
+}
+
+impl Event {
+    /// The caller's key and what it was used for, so that the same key with another body is noticed.
+    pub fn key(&self) -> Option<(&MessageKey, Fingerprint)> {
+        if let Self::MessagePosted { message, mode, key: Some(key) } = self {
+            return Some((key, Fingerprint::of_post(message, *mode)));
+        }
+        if let Self::MessageEdited { turn, message, key: Some(key) } = self {
+            return Some((key, Fingerprint::of_edit(*turn, message)));
+        }
+        None
+    }
+
+    /// The run whose output this is: what a spool may hold and healing may bring back.
+    pub fn output_of(&self) -> Option<RunId> {
+        match self {
+            Self::StepStarted { run, .. }
+            | Self::TextAdded { run, .. }
+            | Self::ReasoningAdded { run, .. }
+            | Self::CallDrafted { run, .. }
+            | Self::CallAsked { run, .. }
+            | Self::CallFinished { run, .. }
+            | Self::UsageReported { run, .. } => Some(*run),
+            Self::SessionCreated { .. }
+            | Self::SessionBranched { .. }
+            | Self::SessionRenamed { .. }
+            | Self::TitleGenerated { .. }
+            | Self::FlagSet { .. }
+            | Self::IdAdded { .. }
+            | Self::IdRemoved { .. }
+            | Self::MessagePosted { .. }
+            | Self::QueuedEdited { .. }
+            | Self::QueuedRemoved { .. }
+            | Self::MessageSteered { .. }
+            | Self::MessageEdited { .. }
+            | Self::TurnsUndone { .. }
+            | Self::TurnsPutBack { .. }
+            | Self::SessionCleared {}
+            | Self::AnswerChosen { .. }
+            | Self::RunStarted { .. }
+            | Self::RunEnded { .. }
+            | Self::RecoveryAttempted { .. }
+            | Self::RecoverySettled { .. }
+            | Self::ContextCompacted { .. }
+            | Self::Unknown { .. } => None,
+        }
+    }
+}

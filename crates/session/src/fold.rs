@@ -1,0 +1,489 @@
+//! The only function that changes a [`Session`]: what an entry means. Live and replayed entries pass here alike.
+
+use crate::entry::Entry;
+use crate::event::{Event, Flag, Message, PostMode, RecoveryOutcome, RunCause, RunEnd, Usage};
+use crate::id::{CallNo, RunId, SessionId, SlotNo, Time, TurnId};
+use crate::limits::{RUNS_PER_TURN_MAX, STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX};
+use crate::state::{
+    Call, CallState, Piece, Queued, Recovering, Recovery, Run, Session, Summary, Title, Turn, Undone,
+};
+use crate::tags::{Kind, TagState};
+
+/// Applies the next entry.
+///
+/// # Panics
+/// When the entry is not the next one: a bug of the caller, which must stop before it shows a wrong state.
+pub fn fold(session: &mut Session, entry: &Entry) {
+    assert_eq!(entry.seq, session.link.seq.next(), "entries are folded in order, without gap");
+    assert!(entry.epoch >= session.link.epoch, "epochs never fall");
+    session.link = entry.link();
+    // What comes back of a run that is over is maintenance, whatever it was when it happened.
+    let healed = entry.event.output_of().is_some_and(|run| session.open_run != Some(run));
+    if moves_activity(&entry.event) && !healed {
+        session.active_at = session.active_at.max(entry.time);
+    }
+    apply(session, entry);
+}
+
+/// Folds the entries of one turn alone, for a page of older turns. Entries of other turns are passed over.
+pub fn fold_turn<'a>(turn: TurnId, entries: impl IntoIterator<Item = &'a Entry>) -> Option<Turn> {
+    let mut page = Session::default();
+    for entry in entries {
+        let of_a_run = |run| page.turns.back().is_some_and(|turn| turn.run(run).is_some());
+        let about_it = match &entry.event {
+            // A message that is posted after this turn's may be one that went into its run.
+            Event::MessagePosted { .. } => entry.seq.0 >= turn.0,
+            Event::MessageEdited { .. } => entry.seq.0 == turn.0,
+            Event::MessageSteered { run, .. } => of_a_run(*run),
+            // A branch closes what its origin had in mid-air.
+            Event::QueuedEdited { .. } | Event::SessionBranched { .. } => true,
+            Event::RunStarted { turn: of, .. }
+            | Event::RunEnded { turn: of, .. }
+            | Event::AnswerChosen { turn: of, .. }
+            | Event::RecoveryAttempted { turn: of, .. }
+            | Event::RecoverySettled { turn: of, .. } => *of == turn,
+            Event::StepStarted { run, .. }
+            | Event::TextAdded { run, .. }
+            | Event::ReasoningAdded { run, .. }
+            | Event::CallDrafted { run, .. }
+            | Event::CallAsked { run, .. }
+            | Event::CallFinished { run, .. }
+            | Event::UsageReported { run, .. } => of_a_run(*run),
+            Event::SessionCreated { .. }
+            | Event::SessionRenamed { .. }
+            | Event::TitleGenerated { .. }
+            | Event::FlagSet { .. }
+            | Event::IdAdded { .. }
+            | Event::IdRemoved { .. }
+            | Event::QueuedRemoved { .. }
+            | Event::TurnsUndone { .. }
+            | Event::TurnsPutBack { .. }
+            | Event::SessionCleared {}
+            | Event::ContextCompacted { .. }
+            | Event::Unknown { .. } => false,
+        };
+        if about_it {
+            apply(&mut page, entry);
+        }
+    }
+    page.turns.pop_back()
+}
+
+/// The answer text that a run's entries hold, without reasoning and calls.
+pub fn run_text<'a>(run: RunId, entries: impl IntoIterator<Item = &'a Entry>) -> String {
+    let mut folded = Run::new(run, RunCause::Message, None, Time(0));
+    for entry in entries.into_iter().filter(|entry| entry.event.output_of() == Some(run)) {
+        apply_output(&mut folded, &entry.event);
+    }
+    folded.finish_tags();
+    let texts = folded.pieces.iter().filter_map(|piece| match piece {
+        Piece::Text(text) => Some(text.as_str()),
+        Piece::Reasoning(_) | Piece::Call(_) | Piece::Steered { .. } => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether an event counts as something that a person or the agent did. Maintenance does not. The list of
+/// sessions follows the same rule.
+pub fn moves_activity(event: &Event) -> bool {
+    if fault::planted("maintenance_moves_activity") && matches!(event, Event::ContextCompacted { .. }) {
+        return true;
+    }
+    match event {
+        Event::SessionCreated { .. }
+        | Event::SessionBranched { .. }
+        | Event::SessionRenamed { .. }
+        | Event::MessagePosted { .. }
+        | Event::MessageEdited { .. }
+        | Event::RunStarted { .. } => true,
+        Event::CallFinished { .. } => !fault::planted("tool_leaves_activity"),
+        // A run that a crash ended is closed by maintenance, not by anyone's doing.
+        Event::RunEnded { end, .. } => !matches!(end, RunEnd::Interrupted { .. }),
+        Event::TitleGenerated { .. }
+        | Event::FlagSet { .. }
+        | Event::IdAdded { .. }
+        | Event::IdRemoved { .. }
+        | Event::QueuedEdited { .. }
+        | Event::QueuedRemoved { .. }
+        | Event::MessageSteered { .. }
+        | Event::TurnsUndone { .. }
+        | Event::TurnsPutBack { .. }
+        | Event::SessionCleared {}
+        | Event::AnswerChosen { .. }
+        | Event::StepStarted { .. }
+        | Event::TextAdded { .. }
+        | Event::ReasoningAdded { .. }
+        | Event::CallDrafted { .. }
+        | Event::CallAsked { .. }
+        | Event::UsageReported { .. }
+        | Event::RecoveryAttempted { .. }
+        | Event::RecoverySettled { .. }
+        | Event::ContextCompacted { .. }
+        | Event::Unknown { .. } => false,
+    }
+}
+
+#[expect(clippy::too_many_lines, reason = "one flat arm an event; each arm is a few lines")]
+fn apply(session: &mut Session, entry: &Entry) {
+    let time = entry.time;
+    match &entry.event {
+        Event::SessionCreated { id, title, after } => {
+            session.ids.push(*id);
+            session.created_at = time;
+            session.after = *after;
+            session.title = title.clone().map(Title::Person);
+        }
+        Event::SessionBranched { id, .. } => begin_branch(session, *id, time),
+        Event::SessionRenamed { title } => session.title = Some(Title::Person(title.clone())),
+        Event::TitleGenerated { title } => {
+            if !matches!(session.title, Some(Title::Person(_))) || fault::planted("title_overwrites_name") {
+                session.title = Some(Title::Generated(title.clone()));
+            }
+        }
+        Event::FlagSet { flag, on } => match flag {
+            Flag::Pinned => session.pinned = *on,
+            Flag::Archived => session.archived = *on,
+            Flag::Trashed => session.trashed = *on,
+        },
+        Event::IdAdded { id } => session.ids.push(*id),
+        Event::IdRemoved { id } => session.ids.retain(|other| other != id),
+        Event::MessagePosted { message, mode, .. } => {
+            let turn = TurnId(entry.seq.0);
+            let queued = Queued { turn, message: message.clone(), posted_at: time, mode: *mode };
+            match mode {
+                PostMode::Interrupt => session.queue.push_front(queued),
+                PostMode::Queue | PostMode::Steer => session.queue.push_back(queued),
+            }
+        }
+        Event::QueuedEdited { turn, message } => {
+            if let Some(queued) = session.queue.iter_mut().find(|queued| queued.turn == *turn) {
+                queued.message = message.clone();
+            }
+        }
+        Event::QueuedRemoved { turn } => session.queue.retain(|queued| queued.turn != *turn),
+        Event::MessageSteered { turn, run } => steer(session, *turn, *run),
+        Event::MessageEdited { turn, message, .. } => {
+            hide_from(session, *turn);
+            let posted = Queued {
+                turn: TurnId(entry.seq.0),
+                message: message.clone(),
+                posted_at: time,
+                mode: PostMode::Interrupt,
+            };
+            session.queue.push_front(posted);
+        }
+        Event::TurnsUndone { from } => hide_from(session, *from),
+        Event::TurnsPutBack { .. } => {
+            if let Some(undone) = session.undone.pop() {
+                session.turns.extend(undone.turns);
+                bound(session);
+            }
+        }
+        Event::SessionCleared {} => {
+            session.turns.clear();
+            session.turns_before = 0;
+            session.undone.clear();
+            session.summary = None;
+        }
+        Event::AnswerChosen { turn, run } => {
+            if let Some(turn) = session.turns.iter_mut().find(|candidate| candidate.id == *turn) {
+                turn.chosen = Some(*run);
+            }
+        }
+        Event::RunStarted { turn, cause, spool } => {
+            start_run(session, *turn, RunId(entry.seq.0), *cause, *spool, time);
+        }
+        Event::StepStarted { run, .. }
+        | Event::TextAdded { run, .. }
+        | Event::ReasoningAdded { run, .. }
+        | Event::CallDrafted { run, .. }
+        | Event::CallAsked { run, .. }
+        | Event::CallFinished { run, .. }
+        | Event::UsageReported { run, .. } => {
+            if let Some(run) = run_mut(session, *run) {
+                apply_output(run, &entry.event);
+            }
+        }
+        Event::RunEnded { turn, run, end } => end_run(session, *turn, *run, end, time),
+        Event::RecoveryAttempted { run, attempts, .. } => {
+            if let Some(recovering) = session.recovering.iter_mut().find(|candidate| candidate.run == *run) {
+                recovering.attempts = *attempts;
+            }
+        }
+        Event::RecoverySettled { run, outcome, .. } => settle(session, *run, *outcome),
+        Event::ContextCompacted { summary, through } => {
+            session.summary = Some(Summary { text: summary.clone(), through: *through });
+        }
+        Event::Unknown { .. } => {}
+    }
+}
+
+/// What a run's own output changes in it.
+fn apply_output(run: &mut Run, event: &Event) {
+    if let Event::StepStarted { step, .. } = event {
+        run.finish_tags();
+        run.tags = TagState::start();
+        run.steps = *step;
+    } else if let Event::TextAdded { text, .. } = event {
+        run.add_text(text);
+    } else if let Event::ReasoningAdded { text, .. } = event {
+        run.push(Kind::Reasoning, text);
+    } else if let Event::CallDrafted { call, tool, arguments, .. } = event {
+        run.flush_tags();
+        run.call(*call, tool).arguments.push_str(arguments);
+    } else if let Event::CallAsked { call, tool, arguments, provider_call, .. } = event {
+        run.flush_tags();
+        let call = run.call(*call, tool);
+        arguments.clone_into(&mut call.arguments);
+        call.provider_call.clone_from(provider_call);
+        call.state = CallState::Asked;
+    } else if let Event::CallFinished { call, outcome, .. } = event {
+        run.call(*call, "").state = CallState::Finished(outcome.clone());
+    } else if let Event::UsageReported { usage, .. } = event {
+        run.usage.input_tokens += usage.input_tokens;
+        run.usage.output_tokens += usage.output_tokens;
+    }
+}
+
+/// A branch has the turns of its origin, but neither its queue, nor its marks, nor a run in mid-air.
+fn begin_branch(session: &mut Session, id: SessionId, time: Time) {
+    for run in session.turns.iter_mut().flat_map(|turn| turn.runs.iter_mut()) {
+        if run.end.is_none() {
+            run.end = Some(RunEnd::Stopped { by_message: false });
+            run.ended_at = Some(time);
+        }
+        if run.recovery == Recovery::Recovering {
+            run.recovery = Recovery::Neutral;
+        }
+        run.finish_tags();
+    }
+    session.created_at = time;
+    session.after = None;
+    session.pinned = false;
+    session.archived = false;
+    session.trashed = false;
+    session.ids = vec![id];
+    session.queue.clear();
+    session.undone.clear();
+    session.recovering.clear();
+    session.open_run = None;
+    session.interrupted_in_a_row = 0;
+    session.title = session.title.take().map(|title| Title::Generated(title.text().to_owned()));
+}
+
+fn start_run(
+    session: &mut Session,
+    turn: TurnId,
+    run: RunId,
+    cause: RunCause,
+    spool: Option<SlotNo>,
+    started_at: Time,
+) {
+    let waiting = session.queue.iter().position(|queued| queued.turn == turn);
+    if let Some(Queued { message, posted_at, .. }) = waiting.and_then(|at| session.queue.remove(at)) {
+        session.turns.push_back(Turn { id: turn, message, posted_at, runs: Vec::new(), chosen: None });
+        session.undone.clear();
+        bound(session);
+    }
+    let run = Run::new(run, cause, spool, started_at);
+    session.open_run = Some(run.id);
+    let Some(turn) = session.turns.iter_mut().rev().find(|candidate| candidate.id == turn) else { return };
+    if turn.chosen.is_none() || !run.goes_on() {
+        turn.chosen = Some(run.id);
+    }
+    let at = turn.end_of_answer(&run);
+    turn.runs.insert(at, run);
+    if turn.runs.len() > RUNS_PER_TURN_MAX {
+        turn.forget_oldest();
+    }
+}
+
+fn end_run(session: &mut Session, turn: TurnId, run: RunId, end: &RunEnd, time: Time) {
+    if session.open_run == Some(run) {
+        session.open_run = None;
+    }
+    session.interrupted_in_a_row = match end {
+        RunEnd::Interrupted { .. } => session.interrupted_in_a_row + 1,
+        RunEnd::Completed | RunEnd::Stopped { .. } | RunEnd::Failed { .. } => 0,
+    };
+    let mut spool = None;
+    if let Some(run) = run_mut(session, run) {
+        run.end = Some(end.clone());
+        run.ended_at = Some(time);
+        spool = run.spool;
+        if let RunEnd::Interrupted { recovering: true, .. } = end {
+            // Its text may go on inside the same tags.
+            run.recovery = Recovery::Recovering;
+        } else {
+            run.finish_tags();
+        }
+    }
+    if let RunEnd::Interrupted { recovering: true, reason } = end {
+        session.recovering.push(Recovering {
+            turn,
+            run,
+            spool,
+            attempts: 0,
+            first_seen: time,
+            reason: *reason,
+        });
+    }
+    bound(session);
+}
+
+fn settle(session: &mut Session, run: RunId, outcome: RecoveryOutcome) {
+    session.recovering.retain(|recovering| recovering.run != run);
+    if let Some(run) = run_mut(session, run) {
+        run.finish_tags();
+        run.recovery = match outcome {
+            RecoveryOutcome::Recovered => Recovery::Recovered,
+            RecoveryOutcome::Neutral => Recovery::Neutral,
+        };
+    }
+}
+
+fn steer(session: &mut Session, turn: TurnId, run: RunId) {
+    let Some(at) = session.queue.iter().position(|queued| queued.turn == turn) else { return };
+    let Some(queued) = session.queue.remove(at) else { return };
+    if let Some(run) = run_mut(session, run) {
+        run.finish_tags();
+        run.pieces.push(Piece::Steered { turn, message: queued.message });
+    }
+}
+
+fn hide_from(session: &mut Session, from: TurnId) {
+    let Some(at) = session.turns.iter().position(|turn| turn.id == from) else { return };
+    let turns: Vec<Turn> = session.turns.drain(at..).collect();
+    // A summary that tells of what was taken back would tell it to the model still.
+    session.summary.take_if(|summary| turns.iter().any(|turn| turn.id == summary.through));
+    session.undone.push(Undone { from, turns });
+    if session.undone.len() > UNDONE_MAX {
+        session.undone.remove(0);
+    }
+}
+
+/// Finds a run that may still take output: in the visible turns, or in those just taken back.
+fn run_mut(session: &mut Session, run: RunId) -> Option<&mut Run> {
+    let visible = session.turns.iter_mut().rev();
+    let undone = session.undone.iter_mut().flat_map(|undone| undone.turns.iter_mut());
+    visible.chain(undone).find_map(|turn| turn.run_mut(run))
+}
+
+/// Lets the oldest turns go once the state is full. The newest turn always stays.
+fn bound(session: &mut Session) {
+    let mut size_bytes: usize = session.turns.iter().map(Turn::size_bytes).sum();
+    while session.turns.len() > TURNS_IN_STATE_MAX
+        || (size_bytes > STATE_BYTES_MAX && session.turns.len() > 1)
+    {
+        let Some(oldest) = session.turns.pop_front() else { return };
+        size_bytes -= oldest.size_bytes();
+        session.turns_before += 1;
+    }
+}
+
+impl Turn {
+    /// Where a run goes among the others: after the answer that it goes on with, or last.
+    fn end_of_answer(&self, run: &Run) -> usize {
+        let from = match run.cause {
+            RunCause::Message | RunCause::Retry => None,
+            RunCause::Continue => self.chosen,
+            RunCause::Resume => self.runs.iter().map(|run| run.id).max(),
+        };
+        let mut end = 0;
+        for answer in self.answers() {
+            end += answer.len();
+            if answer.iter().any(|run| Some(run.id) == from) {
+                return end;
+            }
+        }
+        end
+    }
+
+    /// Lets the oldest run go, or the oldest answer that is neither shown nor being given if that run's is.
+    fn forget_oldest(&mut self) {
+        let newest = self.runs.iter().map(|run| run.id).max();
+        let keeps = |run: &Run| Some(run.id) == newest || Some(run.id) == self.chosen;
+        let mut end = 0;
+        let ends = self.answers().map(|answer| {
+            end += answer.len();
+            (end - answer.len()..end, answer.iter().any(keeps))
+        });
+        let forgotten = ends.filter(|(_, kept)| !kept).map(|(range, _)| range).next();
+        // The middle of the runs is only left by whole answers: a rest would go on with the answer before it.
+        if let Some(range) = forgotten.filter(|range| range.start > 0) {
+            self.runs.drain(range);
+            return;
+        }
+        let oldest = self.runs.remove(0);
+        if self.chosen == Some(oldest.id) {
+            self.chosen = self.runs.first().map(|run| run.id);
+        }
+    }
+}
+
+impl Run {
+    fn new(id: RunId, cause: RunCause, spool: Option<SlotNo>, started_at: Time) -> Self {
+        Self {
+            id,
+            cause,
+            started_at,
+            spool,
+            steps: 0,
+            pieces: Vec::new(),
+            usage: Usage::default(),
+            end: None,
+            ended_at: None,
+            recovery: Recovery::None,
+            tags: TagState::start(),
+        }
+    }
+
+    fn add_text(&mut self, text: &str) {
+        let mut tags = std::mem::take(&mut self.tags);
+        tags.feed(text, &mut |kind, text| self.push(kind, text));
+        self.tags = tags;
+    }
+
+    fn flush_tags(&mut self) {
+        let mut tags = std::mem::take(&mut self.tags);
+        tags.flush(&mut |kind, text| self.push(kind, text));
+        self.tags = tags;
+    }
+
+    fn finish_tags(&mut self) {
+        let mut tags = std::mem::take(&mut self.tags);
+        tags.finish(&mut |kind, text| self.push(kind, text));
+    }
+
+    fn push(&mut self, kind: Kind, text: &str) {
+        match (kind, self.pieces.last_mut()) {
+            (Kind::Answer, Some(Piece::Text(last))) | (Kind::Reasoning, Some(Piece::Reasoning(last))) => {
+                last.push_str(text);
+            }
+            (Kind::Answer, _) => self.pieces.push(Piece::Text(text.to_owned())),
+            (Kind::Reasoning, _) => self.pieces.push(Piece::Reasoning(text.to_owned())),
+        }
+    }
+
+    fn call(&mut self, no: CallNo, tool: &str) -> &mut Call {
+        let known = self.pieces.iter().rposition(|piece| matches!(piece, Piece::Call(call) if call.no == no));
+        let at = known.unwrap_or_else(|| {
+            let state = CallState::Drafted;
+            let call =
+                Call { no, tool: tool.to_owned(), arguments: String::new(), provider_call: None, state };
+            self.pieces.push(Piece::Call(call));
+            self.pieces.len() - 1
+        });
+        match &mut self.pieces[at] {
+            Piece::Call(call) => call,
+            Piece::Text(_) | Piece::Reasoning(_) | Piece::Steered { .. } => {
+                unreachable!("found as a call above")
+            }
+        }
+    }
+}
+
+/// A message without text and attachments says nothing.
+pub(crate) fn is_empty(message: &Message) -> bool {
+    message.text.trim().is_empty() && message.attachments.is_empty()
+}

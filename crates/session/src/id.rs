@@ -1,0 +1,117 @@
+//! Identifiers and numbers: newtypes, nothing else.
+//!
+//! Ids inside a session are the `seq` of the entry that made the thing, so they need no counter and no randomness.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+number!(
+    /// An entry's position in its log: 1, 2, 3 … without gap, never reused. 0 is the empty log.
+    Seq(u64)
+);
+number!(
+    /// A turn: the `seq` of the entry that posted its message.
+    TurnId(u64)
+);
+number!(
+    /// A run: the `seq` of the entry that started it.
+    RunId(u64)
+);
+number!(
+    /// A call's number within its run, given by the agent in the order of asking.
+    CallNo(u32)
+);
+number!(
+    /// The number of a claim; an append with an old epoch is refused.
+    Epoch(u64)
+);
+number!(
+    /// Microseconds since the Unix epoch.
+    Time(i64)
+);
+number!(
+    /// A spool slot: one preallocated file lent to one run at a time.
+    SlotNo(u32)
+);
+
+impl Seq {
+    /// The next position.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl Time {
+    /// This time, `micros` later.
+    #[must_use]
+    pub fn plus_micros(self, micros: i64) -> Self {
+        Self(self.0.saturating_add(micros))
+    }
+
+    /// Microseconds since an earlier time; 0 when the clock went backwards.
+    #[must_use]
+    pub fn micros_since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0).max(0)
+    }
+}
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Uuid);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                text.parse().map(Self)
+            }
+        }
+    };
+}
+
+uuid_id!(
+    /// Names a session. A session may have several; each leads to the same log.
+    SessionId
+);
+uuid_id!(
+    /// Names one server process in the store's eyes, made anew at each start.
+    NodeId
+);
+
+/// The caller's idempotency key: the same key and body give the same answer, without expiry.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MessageKey(pub String);
+
+/// A blob's name: the SHA-256 of its bytes, in hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BlobHash(pub String);

@@ -1,0 +1,50 @@
+//! What can be asked of a session, what happened, and what it means: commands are decided, events are folded,
+//! effects are returned.
+//!
+//! Everything here is a pure function of its arguments. There is no IO, no async, no clock and no randomness: time,
+//! spool slots and policies come in as arguments, and ids are the `seq` of the entry that made them.
+//!
+//! | file | question |
+//! | --- | --- |
+//! | [`command`] | what can be asked of a session? |
+//! | [`event`] | what can happen? (the stored format) |
+//! | [`entry`] | how is an event numbered, timed and chained? |
+//! | [`state`] | what is known of a session at a `seq`? |
+//! | [`decide`](decide()) | which events and effects follow from a command? |
+//! | [`fold`](fold()) | what does an entry change? |
+//! | [`recover`](recover()) | what must be appended after a crash? |
+//! | [`view`](view()) | what does a reader see? |
+//! | [`prompt`](prompt()) | what does a model see? |
+
+#![warn(clippy::wildcard_enum_match_arm, clippy::iter_over_hash_type)]
+
+pub mod command;
+mod decide;
+pub mod effect;
+pub mod entry;
+pub mod event;
+mod fold;
+pub mod id;
+pub mod limits;
+mod prompt;
+mod recover;
+pub mod state;
+mod tags;
+mod upcast;
+mod view;
+
+pub use command::{Command, Journal, Progress};
+pub use decide::{Accepted, Context, Decision, Rejected, Runs, decide};
+pub use effect::Effect;
+pub use entry::{Damage, Entry, Hash, Link};
+pub use event::{
+    Attachment, Event, Fingerprint, Flag, InterruptReason, Message, Outcome, PostMode, RunCause, RunEnd,
+    Usage,
+};
+pub use fold::{fold, fold_turn, moves_activity, run_text};
+pub use id::{BlobHash, CallNo, Epoch, MessageKey, NodeId, RunId, Seq, SessionId, SlotNo, Time, TurnId};
+pub use prompt::{Prompt, PromptMessage, prompt};
+pub use recover::{AfterCrash, recover};
+pub use state::{Call, CallState, Piece, Queued, Recovery, Run, Session, Title, Turn};
+pub use upcast::Undecodable;
+pub use view::{Answer, Marker, MarkerKind, Part, TurnView, View, turn_view, view};

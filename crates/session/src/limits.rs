@@ -1,0 +1,47 @@
+//! Every bound of a session's state and of what may be asked, named in one place.
+
+/// Visible turns whose content stays in the state; older ones come by page. Undo, edit and retry reach this far.
+pub const TURNS_IN_STATE_MAX: usize = 64;
+
+/// Bytes of finished turns that stay in the state. A model's window rarely holds more than a megabyte of text, and
+/// a writer for an idle-ish session should stay small; the newest turn stays whatever its size.
+pub const STATE_BYTES_MAX: usize = 256 * 1024;
+
+/// Messages that may wait behind a run. More is a mistake of a client, not a person's wish.
+pub const QUEUE_MAX: usize = 100;
+
+/// Undo steps that can be put back.
+pub const UNDONE_MAX: usize = 16;
+
+/// Ids that lead to one session.
+pub const SESSION_IDS_MAX: usize = 16;
+
+/// Runs (answers) that one turn keeps as alternatives in the state.
+pub const RUNS_PER_TURN_MAX: usize = 32;
+
+/// Bytes of a title.
+pub const TITLE_BYTES_MAX: usize = 512;
+
+/// Bytes of one message's text.
+pub const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Attachments on one message.
+pub const ATTACHMENTS_MAX: usize = 32;
+
+/// Reads that may find a sealed, empty journal before its marker settles.
+pub const RECOVERY_ATTEMPTS_MAX: u32 = 12;
+
+/// Age at which a marker settles without another look at the journal: 24 hours.
+pub const RECOVERY_GIVE_UP_MICROS: i64 = 24 * 3_600 * 1_000_000;
+
+/// Interrupted attempts in a row after which a run no longer goes on by itself.
+pub const INTERRUPTED_IN_A_ROW_MAX: u32 = 3;
+
+/// Age beyond which an interrupted run waits for a person: one hour.
+pub const CONTINUE_AGE_MICROS_MAX: i64 = 3_600 * 1_000_000;
+
+/// Bytes of a prompt, before a provider's own count: a hard cap that no history can pass.
+pub const PROMPT_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Bytes of one call's result that a model is shown.
+pub const PROMPT_RESULT_BYTES_MAX: usize = 64 * 1024;

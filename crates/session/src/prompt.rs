@@ -1,0 +1,148 @@
+//! What a model sees of a session: the summary of older turns, then the visible turns, within hard caps.
+
+use crate::event::Message;
+use crate::id::CallNo;
+use crate::limits::{PROMPT_BYTES_MAX, PROMPT_RESULT_BYTES_MAX};
+use crate::state::{CallState, Piece, Run, Session};
+
+/// The messages for a model, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prompt {
+    pub messages: Vec<PromptMessage>,
+    /// Whether turns were left out to keep the cap.
+    pub truncated: bool,
+}
+
+/// One message for a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PromptMessage {
+    /// What was said before the turns that follow, in short.
+    Summary(String),
+    User(Message),
+    Assistant {
+        text: String,
+        reasoning: String,
+        calls: Vec<PromptCall>,
+    },
+    Result {
+        call: CallNo,
+        provider_call: Option<String>,
+        content: String,
+    },
+}
+
+/// A call as a model asked for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptCall {
+    pub call: CallNo,
+    pub provider_call: Option<String>,
+    pub tool: String,
+    pub arguments: String,
+}
+
+/// The prompt of a state.
+pub fn prompt(session: &Session) -> Prompt {
+    // By place, not by number: an interrupting message goes before older ones that wait.
+    let through = session.summary.as_ref().map(|summary| summary.through);
+    let summarised = session.turns.iter().position(|turn| Some(turn.id) == through).map_or(0, |at| at + 1);
+    let mut prompt = Prompt::default();
+    let mut size_bytes = session.summary.as_ref().map_or(0, |summary| summary.text.len());
+    // From the newest turn backwards, so that the cap takes the oldest.
+    for turn in session.turns.iter().skip(summarised).rev() {
+        let mut messages = vec![PromptMessage::User(turn.message.clone())];
+        turn.answer().unwrap_or_default().iter().for_each(|run| add_run(&mut messages, run));
+        size_bytes += messages.iter().map(PromptMessage::size_bytes).sum::<usize>();
+        if size_bytes > PROMPT_BYTES_MAX && !prompt.messages.is_empty() {
+            prompt.truncated = true;
+            break;
+        }
+        prompt.messages.splice(0..0, messages);
+    }
+    prompt.truncated |= session.turns_before > 0 && session.summary.is_none();
+    if let Some(summary) = &session.summary {
+        prompt.messages.insert(0, PromptMessage::Summary(summary.text.clone()));
+    }
+    prompt
+}
+
+/// A run as messages: text, reasoning and calls together, then the results, then what followed them.
+fn add_run(messages: &mut Vec<PromptMessage>, run: &Run) {
+    let mut open = Open::default();
+    for piece in &run.pieces {
+        match piece {
+            Piece::Text(text) => open.said(messages).text.push_str(text),
+            Piece::Reasoning(text) => open.said(messages).reasoning.push_str(text),
+            Piece::Steered { message, .. } => {
+                open.close(messages);
+                messages.push(PromptMessage::User(message.clone()));
+            }
+            Piece::Call(call) if call.state == CallState::Drafted => {}
+            Piece::Call(call) => {
+                let content = match &call.state {
+                    CallState::Finished(outcome) => capped(&outcome.content),
+                    CallState::Drafted | CallState::Asked => {
+                        "The call was interrupted. It may have run; its outcome is unknown.".to_owned()
+                    }
+                };
+                open.calls.push(PromptCall {
+                    call: call.no,
+                    provider_call: call.provider_call.clone(),
+                    tool: call.tool.clone(),
+                    arguments: call.arguments.clone(),
+                });
+                let provider_call = call.provider_call.clone();
+                open.results.push(PromptMessage::Result { call: call.no, provider_call, content });
+            }
+        }
+    }
+    open.close(messages);
+}
+
+/// The assistant message that is being put together.
+#[derive(Default)]
+struct Open {
+    text: String,
+    reasoning: String,
+    calls: Vec<PromptCall>,
+    results: Vec<PromptMessage>,
+}
+
+impl Open {
+    /// What is said after a call belongs to the next message.
+    fn said(&mut self, messages: &mut Vec<PromptMessage>) -> &mut Self {
+        if !self.calls.is_empty() {
+            self.close(messages);
+        }
+        self
+    }
+
+    fn close(&mut self, messages: &mut Vec<PromptMessage>) {
+        let Self { text, reasoning, calls, results } = std::mem::take(self);
+        if !(text.is_empty() && reasoning.is_empty() && calls.is_empty()) {
+            messages.push(PromptMessage::Assistant { text, reasoning, calls });
+        }
+        messages.extend(results);
+    }
+}
+
+fn capped(content: &str) -> String {
+    if content.len() <= PROMPT_RESULT_BYTES_MAX {
+        return content.to_owned();
+    }
+    let cut = (0..=PROMPT_RESULT_BYTES_MAX).rev().find(|at| content.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}\n[cut: {} of {} bytes shown]", &content[..cut], cut, content.len())
+}
+
+impl PromptMessage {
+    fn size_bytes(&self) -> usize {
+        match self {
+            Self::Summary(text) => text.len(),
+            Self::User(message) => message.text.len(),
+            Self::Assistant { text, reasoning, calls } => {
+                let calls: usize = calls.iter().map(|call| call.tool.len() + call.arguments.len()).sum();
+                text.len() + reasoning.len() + calls
+            }
+            Self::Result { content, .. } => content.len(),
+        }
+    }
+}

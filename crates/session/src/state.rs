@@ -1,0 +1,290 @@
+//! What is known of a session at a `seq`: plain data, changed by `fold` alone, bounded whatever the log's length.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::entry::Link;
+use crate::event::{InterruptReason, Message, Outcome, PostMode, RunCause, RunEnd, Usage};
+use crate::id::{CallNo, RunId, Seq, SessionId, SlotNo, Time, TurnId};
+use crate::tags::TagState;
+
+/// The state of one session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// The end of the log that this state is the fold of.
+    pub link: Link,
+    pub created_at: Time,
+    /// When a person or the agent last did something; healing and compaction leave it alone.
+    pub active_at: Time,
+    /// The session that its author left behind for this one.
+    pub after: Option<SessionId>,
+    pub title: Option<Title>,
+    pub pinned: bool,
+    pub archived: bool,
+    pub trashed: bool,
+    /// The ids that lead here.
+    pub ids: Vec<SessionId>,
+    /// The newest visible turns, oldest first.
+    pub turns: VecDeque<Turn>,
+    /// Visible turns that are older than those in `turns`.
+    pub turns_before: u64,
+    /// Turns taken back since the last message, the latest step last.
+    pub undone: Vec<Undone>,
+    /// Accepted messages that wait for their run.
+    pub queue: VecDeque<Queued>,
+    /// The run that is going on; always one of the newest turn's.
+    pub open_run: Option<RunId>,
+    /// Runs whose journal could not be read yet.
+    pub recovering: Vec<Recovering>,
+    /// What the model reads in place of older turns.
+    pub summary: Option<Summary>,
+    /// Runs that ended interrupted since the last one that did not.
+    pub interrupted_in_a_row: u32,
+}
+
+/// A session's name and who gave it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Title {
+    Person(String),
+    Generated(String),
+}
+
+impl Title {
+    /// The name itself.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Person(text) | Self::Generated(text) => text,
+        }
+    }
+}
+
+/// One user message and all that answers it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    pub id: TurnId,
+    pub message: Message,
+    pub posted_at: Time,
+    /// Attempts, answer by answer. A retry begins a new answer; going on extends the one that is shown.
+    pub runs: Vec<Run>,
+    /// The first run of the answer that is shown.
+    pub chosen: Option<RunId>,
+}
+
+/// One attempt of the agent at a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    pub id: RunId,
+    pub cause: RunCause,
+    pub started_at: Time,
+    pub spool: Option<SlotNo>,
+    pub steps: u32,
+    /// What the run brought, in the order in which it happened.
+    pub pieces: Vec<Piece>,
+    pub usage: Usage,
+    pub end: Option<RunEnd>,
+    pub ended_at: Option<Time>,
+    pub recovery: Recovery,
+    /// Where the stream is between reasoning tags.
+    pub(crate) tags: TagState,
+}
+
+/// A piece of a run's output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Piece {
+    Text(String),
+    Reasoning(String),
+    Call(Call),
+    /// A message that went into the run.
+    Steered {
+        turn: TurnId,
+        message: Message,
+    },
+}
+
+/// One tool use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    pub no: CallNo,
+    pub tool: String,
+    /// JSON text; incomplete while the call is drafted.
+    pub arguments: String,
+    pub provider_call: Option<String>,
+    pub state: CallState,
+}
+
+/// How far a call came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CallState {
+    /// Its arguments are still arriving, or never fully arrived.
+    Drafted,
+    /// It may have started.
+    Asked,
+    Finished(Outcome),
+}
+
+/// Whether more of a run's output may come back from its journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Recovery {
+    /// All that is known is in the log.
+    #[default]
+    None,
+    Recovering,
+    Recovered,
+    /// Given up without a claim.
+    Neutral,
+}
+
+/// The bookkeeping of a run whose journal could not be read yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovering {
+    pub turn: TurnId,
+    pub run: RunId,
+    pub spool: Option<SlotNo>,
+    pub attempts: u32,
+    pub first_seen: Time,
+    pub reason: InterruptReason,
+}
+
+/// A message that waits for its run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queued {
+    pub turn: TurnId,
+    pub message: Message,
+    pub posted_at: Time,
+    pub mode: PostMode,
+}
+
+/// Turns that were taken back and can be put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undone {
+    pub from: TurnId,
+    pub turns: Vec<Turn>,
+}
+
+/// What the model reads in place of older turns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    pub text: String,
+    pub through: TurnId,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self {
+            link: Link::START,
+            created_at: Time(0),
+            active_at: Time(0),
+            after: None,
+            title: None,
+            pinned: false,
+            archived: false,
+            trashed: false,
+            ids: Vec::new(),
+            turns: VecDeque::new(),
+            turns_before: 0,
+            undone: Vec::new(),
+            queue: VecDeque::new(),
+            open_run: None,
+            recovering: Vec::new(),
+            summary: None,
+            interrupted_in_a_row: 0,
+        }
+    }
+}
+
+impl Session {
+    /// The last entry's position.
+    pub fn head(&self) -> Seq {
+        self.link.seq
+    }
+
+    /// A visible turn that is still in the state.
+    pub fn turn(&self, turn: TurnId) -> Option<&Turn> {
+        self.turns.iter().rev().find(|candidate| candidate.id == turn)
+    }
+
+    /// The turn and run of the run that is going on.
+    pub fn open(&self) -> Option<(&Turn, &Run)> {
+        let run = self.open_run?;
+        let turn = self.turns.back()?;
+        Some((turn, turn.run(run)?))
+    }
+
+    /// The state as stored bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // The state holds strings, numbers and lists only, so there is nothing that JSON cannot carry.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Reads a stored state; `None` when another version wrote it in another shape.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+}
+
+impl Turn {
+    /// One of the turn's runs.
+    pub fn run(&self, run: RunId) -> Option<&Run> {
+        self.runs.iter().rev().find(|candidate| candidate.id == run)
+    }
+
+    pub(crate) fn run_mut(&mut self, run: RunId) -> Option<&mut Run> {
+        self.runs.iter_mut().rev().find(|candidate| candidate.id == run)
+    }
+
+    /// The turn's answers: each a run that began one, with the runs that went on from it.
+    pub fn answers(&self) -> impl Iterator<Item = &[Run]> {
+        self.runs.chunk_by(|_, next| next.goes_on())
+    }
+
+    /// The answer that is shown.
+    pub fn answer(&self) -> Option<&[Run]> {
+        let chosen = self.chosen?;
+        self.answers().find(|runs| runs.iter().any(|run| run.id == chosen))
+    }
+
+    /// Bytes of content, for the bound on the state.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.message.text.len() + self.runs.iter().map(Run::size_bytes).sum::<usize>()
+    }
+}
+
+impl Run {
+    pub(crate) fn goes_on(&self) -> bool {
+        matches!(self.cause, RunCause::Continue | RunCause::Resume)
+    }
+
+    /// Calls that may have run and whose outcome is unknown.
+    pub fn open_calls(&self) -> impl Iterator<Item = &Call> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Call(call) if call.state == CallState::Asked => Some(call),
+            Piece::Call(_) | Piece::Text(_) | Piece::Reasoning(_) | Piece::Steered { .. } => None,
+        })
+    }
+
+    /// Whether the agent said or did anything; what a person said into the run is not the agent's.
+    pub(crate) fn has_output(&self) -> bool {
+        self.tags.holds_text() || self.pieces.iter().any(|piece| !matches!(piece, Piece::Steered { .. }))
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.pieces.iter().map(Piece::size_bytes).sum()
+    }
+}
+
+impl Piece {
+    fn size_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Reasoning(text) => text.len(),
+            Self::Steered { message, .. } => message.text.len(),
+            Self::Call(call) => {
+                let result = match &call.state {
+                    CallState::Finished(outcome) => outcome.content.len(),
+                    CallState::Drafted | CallState::Asked => 0,
+                };
+                call.arguments.len() + result
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What a reader sees: the transcript, the queue and the marks of a session.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Message, PostMode, RunEnd};
+use crate::id::{CallNo, RunId, Seq, Time, TurnId};
+use crate::state::{CallState, Piece, Recovery, Run, Session, Turn};
+
+/// A session as a reader sees it at `seq`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    pub seq: Seq,
+    pub title: Option<String>,
+    pub created_at: Time,
+    pub active_at: Time,
+    pub pinned: bool,
+    pub archived: bool,
+    pub trashed: bool,
+    /// Visible turns that are older than those shown here; they come by page.
+    pub turns_before: u64,
+    pub turns: Vec<TurnView>,
+    pub queue: Vec<QueuedView>,
+    /// The run that is going on.
+    pub run: Option<RunId>,
+    /// Whether the turns taken back last can be put back.
+    pub can_put_back: bool,
+}
+
+/// A turn as a reader sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnView {
+    pub turn: TurnId,
+    pub posted_at: Time,
+    pub message: Message,
+    /// What the agent said, and where it was cut before it went on; none when there is neither.
+    pub answer: Option<Answer>,
+    /// Why the answer is not complete.
+    pub marker: Option<Marker>,
+    /// The turn's answers, by their first run, in the order of asking.
+    pub alternatives: Vec<RunId>,
+}
+
+/// What the agent said in a turn, in the order in which it happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    pub run: RunId,
+    pub parts: Vec<Part>,
+    pub complete: bool,
+}
+
+/// One piece of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    Text(String),
+    Reasoning(String),
+    Call {
+        call: CallNo,
+        tool: String,
+        arguments: String,
+        state: CallProgress,
+        result: Option<String>,
+    },
+    /// A message that went into the run.
+    Steered {
+        turn: TurnId,
+        message: Message,
+    },
+    /// An earlier run of this answer did not complete; the next one went on.
+    Marker(Marker),
+}
+
+/// How far a call came, as a reader sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallProgress {
+    /// Its arguments never fully arrived.
+    Incomplete,
+    Running,
+    /// Its run ended before the outcome was known.
+    MayHaveRun,
+    Finished,
+    Failed,
+}
+
+/// Why a run did not complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marker {
+    pub kind: MarkerKind,
+    pub run: RunId,
+    pub at: Time,
+    pub text: String,
+    /// Looks at a sealed, empty journal so far; only while recovering.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    /// When the loss of the worker was first seen; only while recovering.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_seen: Option<Time>,
+}
+
+/// The kinds of marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MarkerKind {
+    Stopped,
+    Failed,
+    Interrupted,
+    Recovering,
+    Recovered,
+}
+
+/// A waiting message as a reader sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuedView {
+    pub turn: TurnId,
+    pub posted_at: Time,
+    pub message: Message,
+    pub mode: PostMode,
+}
+
+/// The view of a state.
+pub fn view(session: &Session) -> View {
+    let queue = session.queue.iter().map(|queued| QueuedView {
+        turn: queued.turn,
+        posted_at: queued.posted_at,
+        message: queued.message.clone(),
+        mode: queued.mode,
+    });
+    let mut turns: Vec<TurnView> = session.turns.iter().map(turn_view).collect();
+    for recovering in &session.recovering {
+        let marker =
+            turns.iter_mut().find(|turn| turn.turn == recovering.turn).and_then(|turn| turn.marker.as_mut());
+        if let Some(marker) = marker.filter(|marker| marker.run == recovering.run) {
+            marker.attempts = Some(recovering.attempts);
+            marker.first_seen = Some(recovering.first_seen);
+        }
+    }
+    View {
+        seq: session.head(),
+        title: session.title.as_ref().map(|title| title.text().to_owned()),
+        created_at: session.created_at,
+        active_at: session.active_at,
+        pinned: session.pinned,
+        archived: session.archived,
+        trashed: session.trashed,
+        turns_before: session.turns_before,
+        turns,
+        queue: queue.collect(),
+        run: session.open_run,
+        can_put_back: !session.undone.is_empty() && session.open_run.is_none(),
+    }
+}
+
+/// The view of one turn, without the bookkeeping of a recovery.
+pub fn turn_view(turn: &Turn) -> TurnView {
+    let runs = turn.answer().unwrap_or_default();
+    let mut parts = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        parts.extend(run.pieces.iter().map(|piece| part(piece, run)));
+        if at + 1 < runs.len() {
+            parts.extend(marker(run).map(Part::Marker));
+        }
+    }
+    let last = runs.last();
+    let answer = runs.first().filter(|_| !parts.is_empty()).map(|first| Answer {
+        run: first.id,
+        parts,
+        complete: last.is_some_and(|run| run.end == Some(RunEnd::Completed)),
+    });
+    TurnView {
+        turn: turn.id,
+        posted_at: turn.posted_at,
+        message: turn.message.clone(),
+        answer,
+        marker: last.and_then(marker),
+        alternatives: turn.answers().filter_map(|runs| runs.first().map(|run| run.id)).collect(),
+    }
+}
+
+fn part(piece: &Piece, run: &Run) -> Part {
+    match piece {
+        Piece::Text(text) => Part::Text(text.clone()),
+        Piece::Reasoning(text) => Part::Reasoning(text.clone()),
+        Piece::Steered { turn, message } => Part::Steered { turn: *turn, message: message.clone() },
+        Piece::Call(call) => {
+            let over = run.end.is_some();
+            let (state, result) = match &call.state {
+                CallState::Drafted => (CallProgress::Incomplete, None),
+                CallState::Asked if over => (CallProgress::MayHaveRun, None),
+                CallState::Asked => (CallProgress::Running, None),
+                CallState::Finished(outcome) => {
+                    let state = match outcome.status {
+                        crate::event::CallStatus::Ok => CallProgress::Finished,
+                        crate::event::CallStatus::Error => CallProgress::Failed,
+                    };
+                    (state, Some(outcome.content.clone()))
+                }
+            };
+            Part::Call {
+                call: call.no,
+                tool: call.tool.clone(),
+                arguments: call.arguments.clone(),
+                state,
+                result,
+            }
+        }
+    }
+}
+
+fn marker(run: &Run) -> Option<Marker> {
+    let at = run.ended_at?;
+    let (kind, text) = match run.end.as_ref()? {
+        RunEnd::Completed => return None,
+        RunEnd::Stopped { by_message: false } => (MarkerKind::Stopped, "Stopped. Everything above is kept."),
+        RunEnd::Stopped { by_message: true } => {
+            (MarkerKind::Stopped, "Stopped for your next message. Everything above is kept.")
+        }
+        RunEnd::Failed { error } => (MarkerKind::Failed, error.as_str()),
+        RunEnd::Interrupted { .. } => match run.recovery {
+            Recovery::Recovering => (MarkerKind::Recovering, "Interrupted. Recovering output…"),
+            Recovery::Recovered => {
+                (MarkerKind::Recovered, "Interrupted. The output was recovered from the run journal.")
+            }
+            Recovery::None | Recovery::Neutral => {
+                (MarkerKind::Interrupted, "Interrupted. The run ended here.")
+            }
+        },
+    };
+    Some(Marker { kind, run: run.id, at, text: text.to_owned(), attempts: None, first_seen: None })
+}

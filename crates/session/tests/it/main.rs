@@ -1,0 +1,8 @@
+//! What a session does, told from outside: stories, laws over random histories, golden logs and prompts.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+//mod golden;
+mod model;
+//mod prompts;
+mod story;

@@ -1,0 +1,160 @@
+//! What holds of every session, whatever was asked of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use session::limits::{
+    QUEUE_MAX, RUNS_PER_TURN_MAX, SESSION_IDS_MAX, STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX,
+};
+use session::{
+    Call, Damage, Entry, Epoch, Event, Hash, Link, Part, Piece, Run, RunEnd, RunId, Seq, Session, Time, Turn,
+    fold_turn, view,
+};
+
+use super::reference::Model;
+
+/// Reads an entry again from its stored bytes.
+pub(super) fn reopen(last: &Link, entry: &Entry) -> Entry {
+    let Entry { seq, time, epoch, hash, body, .. } = entry.clone();
+    Entry::open(last, seq, time, epoch, body, Some(hash)).expect("what was sealed can be opened")
+}
+
+/// The state read back from its stored bytes.
+pub(super) fn snapshot(session: &Session) -> Session {
+    Session::from_bytes(&session.to_bytes()).expect("a stored state can be read")
+}
+
+pub(super) fn hold_of_the_state(session: &Session, model: &Model, accepted: &BTreeSet<u64>) {
+    one_open_run_of_the_newest_turn(session);
+    every_message_is_in_one_place(session, model, accepted);
+    bounds_hold(session);
+    every_ended_run_has_one_marker(session);
+}
+
+fn runs(session: &Session) -> impl Iterator<Item = &Run> {
+    all_turns(session).flat_map(|turn| &turn.runs)
+}
+
+fn all_turns(session: &Session) -> impl Iterator<Item = &Turn> {
+    session.turns.iter().chain(session.undone.iter().flat_map(|undone| &undone.turns))
+}
+
+fn one_open_run_of_the_newest_turn(session: &Session) {
+    let open: Vec<RunId> = runs(session).filter(|run| run.end.is_none()).map(|run| run.id).collect();
+    assert_eq!(open, Vec::from_iter(session.open_run), "at most one run is open, and it is known");
+    assert_eq!(session.open().map(|(_, run)| run.id), session.open_run, "it is one of the newest turn's");
+}
+
+fn every_message_is_in_one_place(session: &Session, model: &Model, accepted: &BTreeSet<u64>) {
+    let steered = runs(session).flat_map(|run| &run.pieces).filter_map(|piece| match piece {
+        Piece::Steered { turn, .. } => Some(turn.0),
+        Piece::Text(_) | Piece::Reasoning(_) | Piece::Call(_) => None,
+    });
+    let turns = all_turns(session).map(|turn| turn.id.0);
+    let queued = session.queue.iter().map(|queued| queued.turn.0);
+    let gone = model.hidden.iter().chain(&model.withdrawn).copied();
+    let mut places: Vec<u64> = turns.chain(steered).chain(queued).chain(gone).collect();
+    places.sort_unstable();
+    assert_eq!(places, Vec::from_iter(accepted.iter().copied()), "every accepted message is in one place");
+}
+
+fn bounds_hold(session: &Session) {
+    assert!(session.turns.len() <= TURNS_IN_STATE_MAX);
+    assert!(session.queue.len() <= QUEUE_MAX);
+    assert!(session.undone.len() <= UNDONE_MAX);
+    assert!(session.ids.len() <= SESSION_IDS_MAX);
+    assert!(all_turns(session).all(|turn| turn.runs.len() <= RUNS_PER_TURN_MAX));
+    // While a run goes on its turn grows; the bound is kept when it ends.
+    if session.open_run.is_none() && session.recovering.is_empty() && session.turns.len() > 1 {
+        let pieces = session.turns.iter().flat_map(|turn| &turn.runs).flat_map(|run| &run.pieces);
+        let size: usize = pieces.map(text_bytes).sum();
+        assert!(size <= STATE_BYTES_MAX, "{size} bytes of text stay in the state");
+    }
+}
+
+fn text_bytes(piece: &Piece) -> usize {
+    match piece {
+        Piece::Text(text) | Piece::Reasoning(text) => text.len(),
+        Piece::Call(_) | Piece::Steered { .. } => 0,
+    }
+}
+
+/// Of the answer that is shown: each run that ended and did not complete has its marker, once.
+fn every_ended_run_has_one_marker(session: &Session) {
+    for (turn, shown) in session.turns.iter().zip(view(session).turns) {
+        let ended = turn.answer().unwrap_or_default().iter().filter(|run| run.end.is_some());
+        let cut: Vec<RunId> =
+            ended.filter(|run| run.end != Some(RunEnd::Completed)).map(|run| run.id).collect();
+        let parts = shown.answer.iter().flat_map(|answer| &answer.parts).filter_map(|part| match part {
+            Part::Marker(marker) => Some(marker.run),
+            Part::Text(_) | Part::Reasoning(_) | Part::Call { .. } | Part::Steered { .. } => None,
+        });
+        let markers: Vec<RunId> = parts.chain(shown.marker.as_ref().map(|marker| marker.run)).collect();
+        assert_eq!(markers, cut, "markers of turn {}", turn.id);
+    }
+}
+
+/// The calls of the run that is going on.
+pub(super) fn calls(session: &Session, run: RunId) -> Option<Vec<&Call>> {
+    let run = runs(session).find(|candidate| candidate.id == run)?;
+    let calls = run.pieces.iter().filter_map(|piece| match piece {
+        Piece::Call(call) => Some(call),
+        Piece::Text(_) | Piece::Reasoning(_) | Piece::Steered { .. } => None,
+    });
+    Some(calls.collect())
+}
+
+/// Nothing of a run follows its end but what was healed; no run starts while another goes on.
+pub(super) fn hold_of_the_log(entries: &[Entry]) {
+    let mut open: Option<RunId> = None;
+    let mut ended: BTreeMap<RunId, bool> = BTreeMap::new();
+    for Entry { seq, event, .. } in entries {
+        match event {
+            Event::RunStarted { .. } => {
+                assert_eq!(open.replace(RunId(seq.0)), None, "a run starts after the last one ended, at {seq}");
+            }
+            Event::RunEnded { run, end, .. } => {
+                assert_eq!(open.take(), Some(*run), "the run that goes on ends, once, at {seq}");
+                ended.insert(*run, matches!(end, RunEnd::Interrupted { recovering: true, .. }));
+            }
+            Event::RecoverySettled { run, .. } => {
+                assert_eq!(ended.insert(*run, false), Some(true), "a recovery settles once, at {seq}");
+            }
+            Event::RecoveryAttempted { run, .. } => assert_eq!(ended.get(run), Some(&true), "at {seq}"),
+            event => {
+                if let Some(run) = event.output_of().filter(|run| open != Some(*run)) {
+                    assert_eq!(ended.get(&run), Some(&true), "output of a run that is over, at {seq}");
+                }
+            }
+        }
+    }
+}
+
+/// A page of an older turn shows what the state shows.
+pub(super) fn pages_are_like_the_state(session: &Session, entries: &[Entry]) {
+    for turn in &session.turns {
+        let from = entries.iter().skip_while(|entry| entry.seq.0 < turn.id.0);
+        assert_eq!(fold_turn(turn.id, from).as_ref(), Some(turn));
+    }
+}
+
+/// A change of any byte, number, time or epoch of a stored entry is noticed there or at the next entry.
+pub(super) fn the_chain_notices(entries: &[Entry], at: usize, bit: usize) {
+    let at = at % entries.len();
+    let last = at.checked_sub(1).map_or(Link::START, |at| entries[at].link());
+    let Entry { seq, time, epoch, hash, body, .. } = entries[at].clone();
+    let broken = Err(Damage::ChainBroken { seq });
+    let open = |time, epoch, body: &str, hash| Entry::open(&last, seq, time, epoch, body, Some(hash)).map(|_| ());
+    assert_eq!(open(Time(time.0 ^ (1 << (bit % 63))), epoch, &body, hash), broken);
+    assert_eq!(open(time, Epoch(epoch.0 + 1 + bit as u64), &body, hash), broken);
+    let mut link = hash.0;
+    link[bit % 16] ^= 1 << (bit % 8);
+    assert_eq!(open(time, epoch, &body, Hash(link)), broken);
+    let mut bytes = body.as_bytes().to_vec();
+    let byte = bit % bytes.len();
+    bytes[byte] ^= 1;
+    if let Ok(changed) = String::from_utf8(bytes) {
+        assert_eq!(open(time, epoch, &changed, hash), broken);
+    }
+    let skipped = Entry::open(&last, Seq(seq.0 + 1), time, epoch, body, Some(hash));
+    assert_eq!(skipped, Err(Damage::OutOfOrder { expected: seq, found: Seq(seq.0 + 1) }));
+}

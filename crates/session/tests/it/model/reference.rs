@@ -1,0 +1,433 @@
+//! A second, simpler opinion of what a session is: lists of texts, changed by hand.
+
+use std::collections::BTreeSet;
+
+use session::event::{CallStatus, PostMode, RunCause, RunEnd};
+use session::limits::{
+    INTERRUPTED_IN_A_ROW_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RUNS_PER_TURN_MAX, SESSION_IDS_MAX,
+    STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX,
+};
+use session::{
+    AfterCrash, Command, InterruptReason, Journal, Message, Progress, Rejected, SessionId,
+};
+
+const HOUR: i64 = 3_600_000_000;
+
+/// What can be seen of a session, by its own simple words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Seen {
+    pub(super) turns: Vec<Turn>,
+    pub(super) before: u64,
+    pub(super) undone: Vec<Vec<Turn>>,
+    pub(super) queue: Vec<Waiting>,
+    pub(super) open: Option<u64>,
+    pub(super) recovering: Vec<Recovering>,
+    /// The title, and whether a person gave it.
+    pub(super) title: Option<(String, bool)>,
+    pub(super) flags: [bool; 3],
+    pub(super) ids: Vec<SessionId>,
+    pub(super) summary: Option<u64>,
+    pub(super) crashes: u32,
+    pub(super) active: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) id: u64,
+    pub(super) text: String,
+    pub(super) posted: i64,
+    pub(super) answers: Vec<Vec<Run>>,
+    pub(super) shown: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) id: u64,
+    pub(super) started: i64,
+    pub(super) said: Vec<Said>,
+    pub(super) end: Option<RunEnd>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Said {
+    Text(String),
+    Thought(String),
+    /// A call: its number, then its arguments and how it stands.
+    Call(u32, (String, Standing)),
+    Steered(u64, String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Standing {
+    Drafted,
+    Asked,
+    Finished(CallStatus, String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub(super) id: u64,
+    pub(super) text: String,
+    pub(super) posted: i64,
+    pub(super) mode: PostMode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Recovering {
+    pub(super) run: u64,
+    pub(super) attempts: u32,
+    pub(super) since: i64,
+}
+
+/// The reference: what is seen, and where every message went that is not.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Model {
+    pub(super) seen: Seen,
+    pub(super) seq: u64,
+    pub(super) now: i64,
+    pub(super) held: bool,
+    /// Messages that left the state: hidden by an edit, a clearing, a later message, or age.
+    pub(super) hidden: BTreeSet<u64>,
+    /// Messages that a person withdrew.
+    pub(super) withdrawn: BTreeSet<u64>,
+    /// The kinds of the events of the command that is being asked.
+    pub(super) kinds: Vec<&'static str>,
+}
+
+type Answer = Result<Vec<&'static str>, Rejected>;
+
+impl Model {
+    pub(super) fn ask(&mut self, command: &Command) -> Answer {
+        self.kinds.clear();
+        match command {
+            Command::Create { id, .. } => {
+                self.event("session_created");
+                self.seen.ids.push(*id);
+                self.seen.active = self.now;
+            }
+            Command::PostMessage { message, mode, .. } => {
+                (self.seen.queue.len() < QUEUE_MAX).then_some(()).ok_or(Rejected::QueueFull)?;
+                self.wait("message_posted", message, *mode);
+            }
+            Command::EditMessage { turn, message, .. } => {
+                let at = self.place(turn.0).ok_or(Rejected::NoSuchTurn)?;
+                (self.seen.queue.len() < QUEUE_MAX).then_some(()).ok_or(Rejected::QueueFull)?;
+                self.end(RunEnd::Stopped { by_message: false });
+                self.hide_from(at);
+                self.wait("message_edited", message, PostMode::Interrupt);
+            }
+            Command::EditQueued { turn, message } => {
+                let at = self.waiting(turn.0)?;
+                self.seen.queue[at].text.clone_from(&message.text);
+                self.event("queued_edited");
+            }
+            Command::RemoveQueued { turn } => {
+                let at = self.waiting(turn.0)?;
+                self.withdrawn.insert(self.seen.queue.remove(at).id);
+                self.event("queued_removed");
+            }
+            Command::Stop { run } => {
+                if self.seen.open.is_some() && run.is_none_or(|run| Some(run.0) == self.seen.open) {
+                    self.end(RunEnd::Stopped { by_message: false });
+                    self.start_next();
+                }
+            }
+            Command::Undo { from } => {
+                let at = match from {
+                    Some(from) => self.place(from.0).ok_or(Rejected::NoSuchTurn)?,
+                    None => self.seen.turns.len().checked_sub(1).ok_or(Rejected::NothingToUndo)?,
+                };
+                self.end(RunEnd::Stopped { by_message: false });
+                self.hide_from(at);
+                self.event("turns_undone");
+                self.start_next();
+            }
+            Command::PutBack => {
+                let possible = self.seen.open.is_none() && !self.seen.undone.is_empty();
+                possible.then_some(()).ok_or(Rejected::NothingToPutBack)?;
+                let turns = self.seen.undone.pop().unwrap_or_default();
+                self.seen.turns.extend(turns);
+                self.event("turns_put_back");
+                self.forget_old();
+            }
+            Command::Retry => {
+                let turn = self.seen.turns.last().ok_or(Rejected::NothingToRetry)?.id;
+                (!self.held).then_some(()).ok_or(Rejected::RunsHeld)?;
+                self.end(RunEnd::Stopped { by_message: false });
+                self.start(turn, RunCause::Retry);
+            }
+            Command::Continue => {
+                let turn = self.seen.turns.last().filter(|_| self.seen.open.is_none());
+                let shown = turn.and_then(|turn| turn.answers[turn.shown].last());
+                let over = shown.is_some_and(|run| run.end != Some(RunEnd::Completed));
+                let turn = turn.filter(|_| over).ok_or(Rejected::NothingToContinue)?.id;
+                (!self.held).then_some(()).ok_or(Rejected::RunsHeld)?;
+                self.start(turn, RunCause::Continue);
+            }
+            Command::ChooseAnswer { turn, run } => {
+                let at = self.place(turn.0).ok_or(Rejected::NoSuchTurn)?;
+                let turn = &mut self.seen.turns[at];
+                let shown = turn.answers.iter().position(|runs| runs[0].id == run.0);
+                turn.shown = shown.ok_or(Rejected::NoSuchAnswer)?;
+                self.event("answer_chosen");
+            }
+            Command::Clear => {
+                self.end(RunEnd::Stopped { by_message: false });
+                self.event("session_cleared");
+                let turns = std::mem::take(&mut self.seen.turns);
+                self.hide(&turns);
+                self.drop_undone();
+                self.seen.before = 0;
+                self.seen.summary = None;
+                self.start_next();
+            }
+            Command::Rename { title } => {
+                self.event("session_renamed");
+                self.seen.title = Some((title.clone(), true));
+                self.seen.active = self.now;
+            }
+            Command::SuggestTitle { title } => {
+                if !matches!(self.seen.title, Some((_, true))) {
+                    self.event("title_generated");
+                    self.seen.title = Some((title.clone(), false));
+                }
+            }
+            Command::SetFlag { flag, on } => {
+                self.event("flag_set");
+                self.seen.flags[*flag as usize] = *on;
+            }
+            Command::AddId { id } => {
+                if !self.seen.ids.contains(id) {
+                    (self.seen.ids.len() < SESSION_IDS_MAX).then_some(()).ok_or(Rejected::TooManyIds)?;
+                    self.event("id_added");
+                    self.seen.ids.push(*id);
+                }
+            }
+            Command::RemoveId { id } => {
+                self.seen.ids.contains(id).then_some(()).ok_or(Rejected::NoSuchId)?;
+                (self.seen.ids.len() > 1).then_some(()).ok_or(Rejected::LastId)?;
+                self.event("id_removed");
+                self.seen.ids.retain(|other| other != id);
+            }
+            Command::CompactContext { through, .. } => {
+                self.place(through.0).ok_or(Rejected::NoSuchTurn)?;
+                self.event("context_compacted");
+                self.seen.summary = Some(through.0);
+            }
+            Command::Progress { run, progress } => {
+                (Some(run.0) == self.seen.open).then_some(()).ok_or(Rejected::RunOver)?;
+                self.progress(progress);
+            }
+            Command::Interrupt { reason } => self.end(RunEnd::Interrupted { reason: *reason, recovering: false }),
+            Command::Heal { run, journal } => self.heal(run.0, journal),
+            Command::TakeQueued => self.start_next(),
+            Command::Branch { .. } => unreachable!("a branch is another log"),
+        }
+        Ok(self.kinds.clone())
+    }
+
+    pub(super) fn crash(&mut self, journal: &Journal, policy: AfterCrash) -> Vec<&'static str> {
+        self.kinds.clear();
+        let interrupted = |recovering| RunEnd::Interrupted { reason: InterruptReason::Crash, recovering };
+        let Some(run) = self.seen.open else {
+            self.start_next();
+            return self.kinds.clone();
+        };
+        let open = self.run(run).expect("the open run is there").clone();
+        match journal {
+            Journal::Unused => self.end(interrupted(false)),
+            Journal::Output { events, end } if !events.is_empty() || end.is_some() => {
+                events.iter().for_each(|event| self.output(run, event));
+                self.end(end.clone().unwrap_or_else(|| interrupted(true)));
+                if end.is_none() {
+                    self.event("recovery_settled");
+                    self.seen.recovering.retain(|recovering| recovering.run != run);
+                }
+            }
+            Journal::NotYet | Journal::SealedEmpty | Journal::Output { .. } => self.end(interrupted(true)),
+        }
+        let unclear = open.said.iter().any(|said| matches!(said, Said::Call(_, (_, Standing::Asked))));
+        let young = self.now - open.started <= HOUR;
+        let goes_on = *journal == Journal::Unused && policy == AfterCrash::Continue && !unclear && young;
+        if goes_on && self.seen.crashes < INTERRUPTED_IN_A_ROW_MAX && !self.held {
+            let turn = self.seen.turns.last().expect("the open run has a turn").id;
+            self.start(turn, RunCause::Resume);
+        } else {
+            self.start_next();
+        }
+        self.kinds.clone()
+    }
+
+    pub(super) fn event(&mut self, kind: &'static str) -> u64 {
+        self.seq += 1;
+        self.kinds.push(kind);
+        self.seq
+    }
+
+    fn place(&self, turn: u64) -> Option<usize> {
+        self.seen.turns.iter().position(|candidate| candidate.id == turn)
+    }
+
+    fn waiting(&self, turn: u64) -> Result<usize, Rejected> {
+        self.seen.queue.iter().position(|waiting| waiting.id == turn).ok_or(Rejected::NotQueued)
+    }
+
+    /// Accepts a message and starts what may start.
+    fn wait(&mut self, kind: &'static str, message: &Message, mode: PostMode) {
+        let id = self.event(kind);
+        self.seen.active = self.now;
+        let waiting = Waiting { id, text: message.text.clone(), posted: self.now, mode };
+        if mode == PostMode::Interrupt {
+            self.seen.queue.insert(0, waiting);
+            self.end(RunEnd::Stopped { by_message: true });
+        } else {
+            self.seen.queue.push(waiting);
+        }
+        self.start_next();
+    }
+
+    fn start_next(&mut self) {
+        if let Some(first) = self.seen.queue.first().map(|waiting| waiting.id)
+            && self.seen.open.is_none()
+            && !self.held
+        {
+            self.start(first, RunCause::Message);
+        }
+    }
+
+    fn start(&mut self, turn: u64, cause: RunCause) {
+        let id = self.event("run_started");
+        if let Ok(at) = self.waiting(turn) {
+            let Waiting { id, text, posted, .. } = self.seen.queue.remove(at);
+            self.seen.turns.push(Turn { id, text, posted, answers: Vec::new(), shown: 0 });
+            self.drop_undone();
+            self.forget_old();
+        }
+        self.seen.open = Some(id);
+        self.seen.active = self.now;
+        let run = Run { id, started: self.now, said: Vec::new(), end: None };
+        let turn = self.seen.turns.last_mut().expect("a run is of the newest turn");
+        match cause {
+            RunCause::Message | RunCause::Retry => {
+                turn.answers.push(vec![run]);
+                turn.shown = turn.answers.len() - 1;
+            }
+            RunCause::Continue => turn.answers[turn.shown].push(run),
+            RunCause::Resume => turn.newest_answer().push(run),
+        }
+        if turn.answers.iter().map(Vec::len).sum::<usize>() > RUNS_PER_TURN_MAX {
+            let lost = turn.forget_oldest();
+            self.hidden.extend(lost.iter().flat_map(Run::steered));
+        }
+    }
+
+    fn end(&mut self, end: RunEnd) {
+        let Some(id) = self.seen.open.take() else { return };
+        self.event("run_ended");
+        let (mut crashes, mut active) = (0, self.now);
+        if let RunEnd::Interrupted { recovering, .. } = end {
+            (crashes, active) = (self.seen.crashes + 1, self.seen.active);
+            if recovering {
+                self.seen.recovering.push(Recovering { run: id, attempts: 0, since: self.now });
+            }
+        }
+        (self.seen.crashes, self.seen.active) = (crashes, active);
+        self.run(id).expect("the open run is there").end = Some(end);
+        self.forget_old();
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        let run = self.seen.open.expect("checked by the caller");
+        match progress {
+            Progress::Step => {
+                let turn = self.seen.turns.last().expect("the open run has a turn").id;
+                let queue = std::mem::take(&mut self.seen.queue);
+                let steers = |waiting: &Waiting| waiting.mode == PostMode::Steer && waiting.id > turn;
+                let (steered, waits): (Vec<_>, Vec<_>) = queue.into_iter().partition(steers);
+                self.seen.queue = waits;
+                for Waiting { id, text, .. } in steered {
+                    self.event("message_steered");
+                    self.run(run).expect("it is open").said.push(Said::Steered(id, text));
+                }
+                self.event("step_started");
+            }
+            Progress::Completed => {
+                let said = &self.run(run).expect("it is open").said;
+                let silent = said.iter().all(|said| matches!(said, Said::Steered(..)));
+                let error = "The agent ended without an answer.".to_owned();
+                self.end(if silent { RunEnd::Failed { error } } else { RunEnd::Completed });
+                self.start_next();
+            }
+            Progress::Failed { error } => {
+                self.end(RunEnd::Failed { error: error.clone() });
+                self.start_next();
+            }
+            output => {
+                if let Some(event) = output.clone().into_output(session::RunId(run)) {
+                    self.output(run, &event);
+                }
+            }
+        }
+    }
+
+    fn heal(&mut self, id: u64, journal: &Journal) {
+        let day_old = |recovering: &Recovering| self.now - recovering.since >= 24 * HOUR;
+        let Some(at) = self.seen.recovering.iter().position(|recovering| recovering.run == id) else { return };
+        let old = day_old(&self.seen.recovering[at]);
+        let settled = match journal {
+            Journal::Output { events, .. } if !events.is_empty() => {
+                let active = self.seen.active;
+                events.iter().for_each(|event| self.output(id, event));
+                self.seen.active = active;
+                true
+            }
+            Journal::NotYet if !old => return,
+            _ if old => true,
+            _ => {
+                self.seen.recovering[at].attempts += 1;
+                self.seen.recovering[at].attempts == RECOVERY_ATTEMPTS_MAX
+            }
+        };
+        if settled {
+            self.event("recovery_settled");
+            self.seen.recovering.remove(at);
+        } else {
+            self.event("recovery_attempted");
+        }
+    }
+
+    /// The run, wherever it still is.
+    pub(super) fn run(&mut self, id: u64) -> Option<&mut Run> {
+        let undone = self.seen.undone.iter_mut().flatten();
+        let turns = self.seen.turns.iter_mut().chain(undone);
+        turns.flat_map(|turn| turn.answers.iter_mut().flatten()).find(|run| run.id == id)
+    }
+
+    fn hide_from(&mut self, at: usize) {
+        let turns = self.seen.turns.split_off(at);
+        self.seen.summary.take_if(|through| turns.iter().any(|turn| turn.id == *through));
+        self.seen.undone.push(turns);
+        if self.seen.undone.len() > UNDONE_MAX {
+            let lost = self.seen.undone.remove(0);
+            self.hide(&lost);
+        }
+    }
+
+    fn drop_undone(&mut self) {
+        let undone = std::mem::take(&mut self.seen.undone);
+        undone.iter().for_each(|turns| self.hide(turns));
+    }
+
+    fn hide(&mut self, turns: &[Turn]) {
+        self.hidden.extend(turns.iter().flat_map(Turn::messages));
+    }
+
+    fn forget_old(&mut self) {
+        let turns = &mut self.seen.turns;
+        let size = |turns: &[Turn]| turns.iter().map(Turn::bytes).sum::<usize>();
+        while turns.len() > TURNS_IN_STATE_MAX || (turns.len() > 1 && size(turns) > STATE_BYTES_MAX) {
+            self.hidden.extend(turns.remove(0).messages());
+            self.seen.before += 1;
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Plays one story: each line is a command, a crash, or a change of the circumstances, and says what came of it.
+
+use std::fmt::Write as _;
+
+use session::{
+    AfterCrash, Command, Context, Decision, Effect, Entry, Epoch, Event, Flag, Link, PostMode, Progress,
+    Rejected, RunId, Runs, Seq, Session, SlotNo, Time, TurnId, decide, fold, prompt, recover, view,
+};
+
+use super::show;
+use super::words::Words;
+
+/// A session, its log and the circumstances.
+pub(super) struct Script {
+    pub(super) entries: Vec<Entry>,
+    pub(super) rejected: Vec<Rejected>,
+    session: Session,
+    context: Context,
+    epoch: Epoch,
+    policy: AfterCrash,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            rejected: Vec::new(),
+            session: Session::default(),
+            context: Context { now: Time(0), spool: None, runs: Runs::Allowed },
+            epoch: Epoch(1),
+            policy: AfterCrash::Continue,
+        }
+    }
+}
+
+impl Script {
+    /// Plays a line and says what came out.
+    pub(super) fn line(&mut self, line: &str) -> String {
+        let mut words = Words::new(line);
+        let verb = words.next();
+        let told = match verb.as_str() {
+            "show" => show::view(&view(&self.session)),
+            "prompt" => show::prompt(&prompt(&self.session)),
+            "crash" => {
+                self.epoch = Epoch(self.epoch.0 + 1);
+                let run = self.session.open_run.unwrap_or_default();
+                let journal = words.journal(run);
+                let decision = recover(&self.session, journal, self.policy, &self.context);
+                self.perform(decision)
+            }
+            "repeat" => {
+                // Only the last round is told.
+                let (times, lines): (u32, _) = (words.number(), words.rest());
+                let mut told = String::new();
+                for _ in 0..times {
+                    told = lines.iter().map(|line| self.line(line)).collect();
+                }
+                told
+            }
+            "future" => self.append_future(&words.next()),
+            _ if self.circumstance(&verb, &mut words) => String::new(),
+            _ => {
+                let command = self.command(&verb, &mut words);
+                match decide(&self.session, command, &self.context) {
+                    Ok(decision) => self.perform(decision),
+                    Err(rejected) => {
+                        self.rejected.push(rejected);
+                        format!("x {rejected:?}: {rejected}\n")
+                    }
+                }
+            }
+        };
+        words.end();
+        told
+    }
+
+    fn circumstance(&mut self, verb: &str, words: &mut Words) -> bool {
+        match verb {
+            "hold" => self.context.runs = Runs::Held,
+            "allow" => self.context.runs = Runs::Allowed,
+            "slot" => self.context.spool = Some(SlotNo(words.number())),
+            "after_crash" => {
+                let wait = words.take("wait");
+                self.policy = if wait || !words.take("continue") { AfterCrash::Wait } else { AfterCrash::Continue };
+            }
+            "clock" => {
+                let word = words.next();
+                let seconds = word.strip_prefix('+').and_then(|word| word.strip_suffix('s'));
+                let seconds = seconds.and_then(|digits| digits.parse::<i64>().ok());
+                let Some(seconds) = seconds else { words.wrong("say it like +5s") };
+                self.context.now = self.context.now.plus_micros(seconds * 1_000_000);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn command(&self, verb: &str, words: &mut Words) -> Command {
+        match verb {
+            "create" => Command::Create {
+                id: words.session_id(),
+                after: words.take("after").then(|| words.session_id()),
+                title: words.maybe(),
+            },
+            "branch" => {
+                let id = words.session_id();
+                let from = words.session_id();
+                Command::Branch { id, from, at: Seq(words.number()) }
+            }
+            "post" | "queue" => post(words, PostMode::Queue),
+            "steer" => post(words, PostMode::Steer),
+            "interrupt" => post(words, PostMode::Interrupt),
+            "edit" if words.take("queued") => {
+                Command::EditQueued { turn: TurnId(words.number()), message: words.message().0 }
+            }
+            "edit" => {
+                let turn = TurnId(words.number());
+                let (message, key) = words.message();
+                Command::EditMessage { turn, message, key }
+            }
+            "remove" if words.take("queued") => Command::RemoveQueued { turn: TurnId(words.number()) },
+            "remove" if words.take("id") => Command::RemoveId { id: words.session_id() },
+            "add" if words.take("id") => Command::AddId { id: words.session_id() },
+            "stop" => Command::Stop { run: words.maybe().map(|run| RunId(run.parse().unwrap())) },
+            "undo" => Command::Undo { from: words.maybe().map(|turn| TurnId(turn.parse().unwrap())) },
+            "put" if words.take("back") => Command::PutBack,
+            "retry" => Command::Retry,
+            "continue" => Command::Continue,
+            "choose" => {
+                Command::ChooseAnswer { turn: TurnId(words.number()), run: RunId(words.number()) }
+            }
+            "clear" => Command::Clear,
+            "rename" => Command::Rename { title: words.next() },
+            "suggest" => Command::SuggestTitle { title: words.next() },
+            "compact" => {
+                Command::CompactContext { through: TurnId(words.number()), summary: words.next() }
+            }
+            "drain" => Command::Interrupt { reason: words.interrupt_reason() },
+            "take" => Command::TakeQueued,
+            "heal" => {
+                let run = RunId(words.number());
+                Command::Heal { run, journal: words.journal(run) }
+            }
+            _ => flag(verb).unwrap_or_else(|| self.progress(verb, words)),
+        }
+    }
+
+    /// Progress of the run that is going on, or of the one that `of` names.
+    fn progress(&self, verb: &str, words: &mut Words) -> Command {
+        let named = (verb == "of").then(|| (RunId(words.number()), words.next()));
+        let (run, verb) =
+            named.unwrap_or_else(|| (self.session.open_run.unwrap_or_default(), verb.to_owned()));
+        let progress: Option<Progress> = words.progress(&verb);
+        let Some(progress) = progress else { words.wrong("nobody knows this command") };
+        Command::Progress { run, progress }
+    }
+
+    fn perform(&mut self, decision: Decision) -> String {
+        let mut told = String::new();
+        for event in decision.events {
+            let entry = Entry::seal(&self.session.link, self.context.now, self.epoch, event);
+            writeln!(told, "{}", show::entry(&entry)).unwrap();
+            self.append(entry);
+        }
+        for effect in decision.effects {
+            match effect {
+                Effect::StartRun { turn, run } => writeln!(told, "! start_run {run} of turn {turn}").unwrap(),
+                Effect::CancelRun { run } => writeln!(told, "! cancel_run {run}").unwrap(),
+            }
+        }
+        for message in decision.accepted.steered {
+            writeln!(told, "> into the step: {}", show::message(&message)).unwrap();
+        }
+        told
+    }
+
+    /// An entry of a kind that only a later version knows.
+    fn append_future(&mut self, kind: &str) -> String {
+        let last: Link = self.session.link;
+        let body = format!(r#"{{"{kind}":{{"by":"a later version"}}}}"#);
+        let entry = Entry::open(&last, last.seq.next(), self.context.now, self.epoch, body, None).unwrap();
+        assert_eq!(entry.event, Event::Unknown { kind: kind.to_owned() });
+        let told = format!("{}\n", show::entry(&entry));
+        self.append(entry);
+        told
+    }
+
+    fn append(&mut self, entry: Entry) {
+        fold(&mut self.session, &entry);
+        self.entries.push(entry);
+    }
+}
+
+fn post(words: &mut Words, mode: PostMode) -> Command {
+    let (message, key) = words.message();
+    Command::PostMessage { message, mode, key }
+}
+
+fn flag(verb: &str) -> Option<Command> {
+    let (verb, on) = verb.strip_prefix("un").map_or((verb, true), |verb| (verb, false));
+    let flag = match verb {
+        "pin" => Flag::Pinned,
+        "archive" => Flag::Archived,
+        "trash" => Flag::Trashed,
+        _ => return None,
+    };
+    Some(Command::SetFlag { flag, on })
+}

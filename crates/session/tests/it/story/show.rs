@@ -1,0 +1,253 @@
+//! Entries, views and prompts as the short lines of a story.
+
+use std::fmt::Write as _;
+
+use session::event::{Flag, Message, Outcome, PostMode, RunCause, RunEnd};
+use session::{Entry, Event, Marker, MarkerKind, Part, Prompt, PromptMessage, SessionId, Time, TurnView, View};
+
+/// The stored name of an event's kind.
+pub(crate) fn kind(event: &Event) -> String {
+    if let Event::Unknown { kind } = event {
+        return kind.clone();
+    }
+    let stored: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_value(serde_json::to_value(event).unwrap()).unwrap();
+    stored.keys().next().unwrap().clone()
+}
+
+/// `seq kind` and what it is about.
+pub(super) fn entry(entry: &Entry) -> String {
+    let about = about(&entry.event);
+    format!("{} {} {about}", entry.seq, kind(&entry.event)).trim_end().to_owned()
+}
+
+fn about(event: &Event) -> String {
+    match event {
+        Event::SessionCreated { id, title, after } => {
+            let title = title.as_ref().map_or(String::new(), |title| format!(" {}", text(title)));
+            let after = after.map_or(String::new(), |after| format!(" after {}", name(after)));
+            format!("{}{title}{after}", name(*id))
+        }
+        Event::SessionBranched { id, from, at } => format!("{} from {} at {at}", name(*id), name(*from)),
+        Event::SessionRenamed { title } | Event::TitleGenerated { title } => text(title),
+        Event::FlagSet { flag, on } => {
+            let flag = match flag {
+                Flag::Pinned => "pinned",
+                Flag::Archived => "archived",
+                Flag::Trashed => "trashed",
+            };
+            format!("{flag} {on}")
+        }
+        Event::IdAdded { id } | Event::IdRemoved { id } => name(*id),
+        Event::MessagePosted { message: said, mode, key } => {
+            let key = key.as_ref().map_or(String::new(), |key| format!(" key {}", key.0));
+            format!("{} {}{key}", message(said), post_mode(*mode))
+        }
+        Event::MessageEdited { turn, message: said, key } => {
+            let key = key.as_ref().map_or(String::new(), |key| format!(" key {}", key.0));
+            format!("turn {turn} {}{key}", message(said))
+        }
+        Event::QueuedEdited { turn, message: said } => format!("turn {turn} {}", message(said)),
+        Event::QueuedRemoved { turn } => format!("turn {turn}"),
+        Event::MessageSteered { turn, run } | Event::AnswerChosen { turn, run } => {
+            format!("turn {turn} run {run}")
+        }
+        Event::TurnsUndone { from } | Event::TurnsPutBack { from } => format!("from {from}"),
+        Event::SessionCleared {} => String::new(),
+        Event::RunStarted { turn, cause, spool } => {
+            let spool = spool.map_or(String::new(), |spool| format!(" slot {spool}"));
+            format!("turn {turn} by {}{spool}", run_cause(*cause))
+        }
+        Event::StepStarted { run, step } => format!("run {run} step {step}"),
+        Event::TextAdded { run, text: added } | Event::ReasoningAdded { run, text: added } => {
+            format!("run {run} {}", text(added))
+        }
+        Event::CallDrafted { run, call, tool, arguments } => {
+            format!("run {run} call {call} {tool} {}", text(arguments))
+        }
+        Event::CallAsked { run, call, tool, arguments, provider_call } => {
+            let provider_call = provider_call.as_ref().map_or(String::new(), |call| format!(" as {call}"));
+            format!("run {run} call {call} {tool} {}{provider_call}", text(arguments))
+        }
+        Event::CallFinished { run, call, outcome } => format!("run {run} call {call} {}", result(outcome)),
+        Event::UsageReported { run, usage } => {
+            format!("run {run} in {} out {}", usage.input_tokens, usage.output_tokens)
+        }
+        Event::RunEnded { turn, run, end } => format!("turn {turn} run {run} {}", run_end(end)),
+        Event::RecoveryAttempted { turn, run, attempts } => format!("turn {turn} run {run} attempt {attempts}"),
+        Event::RecoverySettled { turn, run, outcome } => format!("turn {turn} run {run} {outcome:?}"),
+        Event::ContextCompacted { summary, through } => format!("through {through} {}", text(summary)),
+        Event::Unknown { .. } => "(kept and skipped)".to_owned(),
+    }
+}
+
+/// Text in quotes; of long text, its beginning and its length.
+fn text(text: &str) -> String {
+    let short: String = text.chars().take(12).collect();
+    if text.len() <= 90 { format!("{text:?}") } else { format!("{short:?}… {} bytes", text.len()) }
+}
+
+pub(super) fn message(message: &Message) -> String {
+    let files = message.attachments.iter().map(|file| format!(" file {}", file.name));
+    let files: Vec<_> = files.collect();
+    let files = if files.len() > 4 { format!(" and {} files", files.len()) } else { files.concat() };
+    text(&message.text) + &files
+}
+
+fn name(id: SessionId) -> String {
+    format!("s{}", id.0.as_u128())
+}
+
+fn post_mode(mode: PostMode) -> &'static str {
+    match mode {
+        PostMode::Queue => "queue",
+        PostMode::Steer => "steer",
+        PostMode::Interrupt => "interrupt",
+    }
+}
+
+fn run_cause(cause: RunCause) -> &'static str {
+    match cause {
+        RunCause::Message => "message",
+        RunCause::Retry => "retry",
+        RunCause::Continue => "continue",
+        RunCause::Resume => "resume",
+    }
+}
+
+fn run_end(end: &RunEnd) -> String {
+    match end {
+        RunEnd::Completed => "completed".to_owned(),
+        RunEnd::Stopped { by_message: false } => "stopped".to_owned(),
+        RunEnd::Stopped { by_message: true } => "stopped by message".to_owned(),
+        RunEnd::Failed { error } => format!("failed {}", text(error)),
+        RunEnd::Interrupted { reason, recovering: false } => format!("interrupted {reason:?}"),
+        RunEnd::Interrupted { reason, recovering: true } => format!("interrupted {reason:?} recovering"),
+    }
+}
+
+fn result(outcome: &Outcome) -> String {
+    format!("{:?} {}", outcome.status, text(&outcome.content)).to_lowercase()
+}
+
+fn seconds(time: Time) -> String {
+    format!("{}s", time.0 / 1_000_000)
+}
+
+/// The view as lines that begin with `=`.
+pub(super) fn view(view: &View) -> String {
+    let mut told = format!("= seq {} active {}", view.seq, seconds(view.active_at));
+    if let Some(title) = &view.title {
+        write!(told, " {}", text(title)).unwrap();
+    }
+    let marks = [
+        (view.pinned, "pinned"),
+        (view.archived, "archived"),
+        (view.trashed, "trashed"),
+        (view.can_put_back, "can put back"),
+    ];
+    for (_, mark) in marks.iter().filter(|(on, _)| *on) {
+        write!(told, ", {mark}").unwrap();
+    }
+    if let Some(run) = view.run {
+        write!(told, ", run {run}").unwrap();
+    }
+    if view.turns_before > 0 {
+        write!(told, ", {} turns before", view.turns_before).unwrap();
+    }
+    told.push('\n');
+    // Of a long transcript, its ends.
+    let shown = view.turns.len();
+    for (at, turn_view) in view.turns.iter().enumerate() {
+        if shown <= 8 || at < 2 || at >= shown - 2 {
+            turn(&mut told, turn_view);
+        } else if at == 2 {
+            writeln!(told, "= … {} turns", shown - 4).unwrap();
+        }
+    }
+    if view.queue.len() > 8 {
+        writeln!(told, "= {} messages wait", view.queue.len()).unwrap();
+        return told;
+    }
+    for queued in &view.queue {
+        let mode = post_mode(queued.mode);
+        let at = seconds(queued.posted_at);
+        writeln!(told, "= waits {} {} {mode}, at {at}", queued.turn, message(&queued.message)).unwrap();
+    }
+    told
+}
+
+fn turn(told: &mut String, turn: &TurnView) {
+    let TurnView { turn, posted_at, message: said, answer, marker: end, alternatives } = turn;
+    write!(told, "= turn {turn} {}, at {}", message(said), seconds(*posted_at)).unwrap();
+    if alternatives.len() > 4 {
+        write!(told, ", {} answers", alternatives.len()).unwrap();
+    } else if alternatives.len() > 1 {
+        let ids = alternatives.iter().map(ToString::to_string).collect::<Vec<_>>();
+        write!(told, ", answers {}", ids.join(" ")).unwrap();
+    }
+    told.push('\n');
+    if let Some(answer) = answer {
+        let complete = if answer.complete { "complete" } else { "not complete" };
+        writeln!(told, "=   answer {} {complete}", answer.run).unwrap();
+        let shown = answer.parts.len();
+        for (at, answered) in answer.parts.iter().enumerate() {
+            if shown <= 8 || at < 2 || at >= shown - 2 {
+                writeln!(told, "=     {}", part(answered)).unwrap();
+            } else if at == 2 {
+                writeln!(told, "=     … {} parts", shown - 4).unwrap();
+            }
+        }
+    }
+    if let Some(end) = end {
+        writeln!(told, "=   {}", marker(end)).unwrap();
+    }
+}
+
+fn part(part: &Part) -> String {
+    match part {
+        Part::Text(said) => format!("text {}", text(said)),
+        Part::Reasoning(thought) => format!("reasoning {}", text(thought)),
+        Part::Call { call, tool, arguments, state, result } => {
+            let result = result.as_ref().map_or(String::new(), |result| format!(" {}", text(result)));
+            format!("call {call} {tool} {} {state:?}{result}", text(arguments))
+        }
+        Part::Steered { turn, message: said } => format!("steered {turn} {}", message(said)),
+        Part::Marker(between) => marker(between),
+    }
+}
+
+fn marker(marker: &Marker) -> String {
+    let Marker { kind, run, at, text, attempts, first_seen } = marker;
+    let kind = match kind {
+        MarkerKind::Stopped => "stopped",
+        MarkerKind::Failed => "failed",
+        MarkerKind::Interrupted => "interrupted",
+        MarkerKind::Recovering => "recovering",
+        MarkerKind::Recovered => "recovered",
+    };
+    let attempts = attempts.map_or(String::new(), |attempts| format!(", attempts {attempts}"));
+    let first_seen = first_seen.map_or(String::new(), |seen| format!(", first seen {}", seconds(seen)));
+    format!("-- {kind} run {run} at {}{attempts}{first_seen}: {text}", seconds(*at))
+}
+
+/// The prompt as lines that begin with `~`.
+pub(super) fn prompt(prompt: &Prompt) -> String {
+    let mut told = if prompt.truncated { "~ older turns are left out\n".to_owned() } else { String::new() };
+    for said in &prompt.messages {
+        match said {
+            PromptMessage::Summary(summary) => writeln!(told, "~ summary {}", text(summary)).unwrap(),
+            PromptMessage::User(said) => writeln!(told, "~ user {}", message(said)).unwrap(),
+            PromptMessage::Assistant { text: said, reasoning, calls } => {
+                writeln!(told, "~ assistant {} reasoning {}", text(said), text(reasoning)).unwrap();
+                for call in calls {
+                    writeln!(told, "~   call {} {} {}", call.call, call.tool, text(&call.arguments)).unwrap();
+                }
+            }
+            PromptMessage::Result { call, content, .. } => {
+                writeln!(told, "~ result {call} {}", text(content)).unwrap();
+            }
+        }
+    }
+    told
+}

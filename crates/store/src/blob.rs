@@ -1,0 +1,90 @@
+//! Attachments by content hash: a file is durable under its name before anything refers to it.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use futures_util::future::BoxFuture;
+use session::BlobHash;
+use sha2::{Digest, Sha256};
+
+use crate::error::StoreError;
+
+/// Bytes kept by their hash.
+pub trait Blobs: Send + Sync + 'static {
+    /// Keeps the bytes. When this answers `Ok`, they survive a power cut.
+    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>>;
+
+    /// The bytes, checked against their name; `None` when there are none.
+    fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>>;
+}
+
+/// The name of some bytes.
+pub fn hash_of(bytes: &[u8]) -> BlobHash {
+    BlobHash(Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A directory of blobs, one file each, spread over 256 folders.
+#[derive(Debug, Clone)]
+pub(crate) struct BlobDirectory {
+    root: PathBuf,
+}
+
+impl BlobDirectory {
+    pub(crate) fn open(root: PathBuf) -> io::Result<Self> {
+        fs::create_dir_all(&root)?;
+        Ok(Self { root })
+    }
+
+    fn path(&self, hash: &BlobHash) -> Option<PathBuf> {
+        let plain = hash.0.len() == 64 && hash.0.bytes().all(|byte| byte.is_ascii_hexdigit());
+        plain.then(|| self.root.join(&hash.0[..2]).join(&hash.0))
+    }
+
+    /// Written aside, synced, renamed, and the directories synced: a name never stands for half the bytes.
+    pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<BlobHash> {
+        let hash = hash_of(bytes);
+        let path = self.path(&hash).ok_or(io::ErrorKind::InvalidInput)?;
+        if path.exists() {
+            return Ok(hash);
+        }
+        let folder = path.parent().unwrap_or(&self.root);
+        if !folder.exists() {
+            fs::create_dir_all(folder)?;
+            sync_directory(&self.root)?;
+        }
+        let aside = path.with_extension(format!("new-{:?}", std::thread::current().id()).replace(['(', ')'], ""));
+        let mut file = File::create(&aside)?;
+        file.write_all(bytes)?;
+        fault::hit("blob.before_sync")?;
+        file.sync_all()?;
+        fault::hit("blob.before_rename")?;
+        fs::rename(&aside, &path)?;
+        fault::hit("blob.before_directory_sync")?;
+        sync_directory(folder)?;
+        fault::hit("blob.after_directory_sync")?;
+        Ok(hash)
+    }
+
+    pub(crate) fn get(&self, hash: &BlobHash) -> io::Result<Option<Vec<u8>>> {
+        let Some(path) = self.path(hash) else { return Ok(None) };
+        match fs::read(path) {
+            Ok(bytes) if hash_of(&bytes) == *hash => Ok(Some(bytes)),
+            Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "the bytes do not have the hash they are kept by")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn remove(&self, hash: &BlobHash) -> io::Result<()> {
+        let Some(path) = self.path(hash) else { return Ok(()) };
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => path.parent().map_or(Ok(()), sync_directory),
+        }
+    }
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

@@ -1,0 +1,313 @@
+//! The list of sessions, pages of turns and full text: projections of the logs, each a fold that can be rebuilt.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::BoxFuture;
+use session::{Entry, Event, Flag, RunEnd, RunId, Seq, SessionId, Time, TurnId, moves_activity};
+
+use crate::error::StoreError;
+
+/// Least time between two touches of a list row by finished calls: a busy run stays fresh without a write a call.
+const CALL_TOUCH_MICROS: i64 = 1_000_000;
+
+/// What can be found without opening a session.
+pub trait Catalog: Send + Sync + 'static {
+    /// A page of the list, latest activity first.
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<ListRow>, StoreError>>;
+
+    /// Visible turns that stand before `before`, newest first, at most `count`. Behind the log by the lag.
+    fn turns(
+        &self,
+        session: SessionId,
+        before: Option<TurnId>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>>;
+
+    /// Messages and answers with all the words of `words`, newest first, at most `count`. Behind the log by the lag.
+    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>>;
+
+    /// Waits until everything appended so far is indexed, packed and trimmed as far as it can be.
+    fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// How far the projections are behind, in microseconds: the age of the oldest finished thing not indexed yet.
+    fn lag_micros(&self) -> i64;
+}
+
+/// Which sessions to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListQuery {
+    pub shelf: Shelf,
+    /// The last row of the page before.
+    pub before: Option<(Time, SessionId)>,
+    pub count: usize,
+}
+
+/// Where a session stands in the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Shelf {
+    #[default]
+    Active,
+    Archived,
+    Trash,
+}
+
+/// One line of the list of sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListRow {
+    pub session: SessionId,
+    pub title: Option<String>,
+    pub named_by_person: bool,
+    pub created_at: Time,
+    pub active_at: Time,
+    /// The run that is going on.
+    pub run: Option<RunId>,
+    /// Messages accepted.
+    pub messages: u64,
+    pub pinned: bool,
+    pub archived: bool,
+    pub trashed: bool,
+}
+
+/// Whether an entry changed a list row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touch {
+    Changed,
+    Untouched,
+}
+
+impl ListRow {
+    /// The row of a session whose log is empty.
+    pub fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            title: None,
+            named_by_person: false,
+            created_at: Time(0),
+            active_at: Time(0),
+            run: None,
+            messages: 0,
+            pinned: false,
+            archived: false,
+            trashed: false,
+        }
+    }
+
+    /// Where the row stands.
+    pub fn shelf(&self) -> Shelf {
+        match (self.trashed, self.archived) {
+            (true, _) => Shelf::Trash,
+            (false, true) => Shelf::Archived,
+            (false, false) => Shelf::Active,
+        }
+    }
+
+    /// Applies an entry.
+    pub fn apply(&mut self, entry: &Entry) -> Touch {
+        if !may_touch(&entry.event) {
+            return Touch::Untouched;
+        }
+        match &entry.event {
+            Event::SessionCreated { title, .. } => {
+                self.created_at = entry.time;
+                self.title.clone_from(title);
+                self.named_by_person = title.is_some();
+            }
+            // A branch starts with its origin's name and nothing else of its row.
+            Event::SessionBranched { .. } => {
+                *self = Self {
+                    title: self.title.take(),
+                    created_at: entry.time,
+                    messages: self.messages,
+                    ..Self::new(self.session)
+                };
+            }
+            Event::SessionRenamed { title } => {
+                self.title = Some(title.clone());
+                self.named_by_person = true;
+            }
+            Event::TitleGenerated { title } if !self.named_by_person => self.title = Some(title.clone()),
+            Event::FlagSet { flag, on } => match flag {
+                Flag::Pinned => self.pinned = *on,
+                Flag::Archived => self.archived = *on,
+                Flag::Trashed => self.trashed = *on,
+            },
+            Event::MessagePosted { .. } | Event::MessageEdited { .. } => self.messages += 1,
+            Event::RunStarted { .. } => self.run = Some(RunId(entry.seq.0)),
+            Event::RunEnded { .. } => self.run = None,
+            Event::CallFinished { .. } if entry.time.micros_since(self.active_at) < CALL_TOUCH_MICROS => {
+                return Touch::Untouched;
+            }
+            _ => {}
+        }
+        if moves_activity(&entry.event) {
+            self.active_at = self.active_at.max(entry.time);
+        }
+        Touch::Changed
+    }
+}
+
+/// Whether an event of this kind can change a list row at all. Chunks of text and reasoning never do.
+pub fn may_touch(event: &Event) -> bool {
+    if fault::planted("chunk_touches_list") && matches!(event, Event::TextAdded { .. }) {
+        return true;
+    }
+    if fault::planted("end_leaves_list") && matches!(event, Event::RunEnded { .. }) {
+        return false;
+    }
+    matches!(
+        event,
+        Event::SessionCreated { .. }
+            | Event::SessionBranched { .. }
+            | Event::SessionRenamed { .. }
+            | Event::TitleGenerated { .. }
+            | Event::FlagSet { .. }
+            | Event::MessagePosted { .. }
+            | Event::MessageEdited { .. }
+            | Event::RunStarted { .. }
+            | Event::RunEnded { .. }
+            | Event::CallFinished { .. }
+    )
+}
+
+/// Where a turn's entries stand in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TurnRow {
+    /// Its place among the turns: the entry that started its first run.
+    pub position: Seq,
+    pub turn: TurnId,
+    /// The entry that last changed its message.
+    pub message: Seq,
+    /// The last entry that concerns it.
+    pub last: Seq,
+}
+
+/// The index of a session's turns.
+#[derive(Debug, Clone, Default)]
+pub struct TurnIndex {
+    rows: BTreeMap<Seq, (TurnRow, Option<Seq>)>,
+    /// Messages that were posted and wait: the entry that last changed each.
+    waiting: BTreeMap<TurnId, Seq>,
+}
+
+impl TurnIndex {
+    /// Applies an entry.
+    pub fn apply(&mut self, entry: &Entry) {
+        match &entry.event {
+            // A branch has the visible turns of its origin, and nothing that waits or can be put back.
+            Event::SessionBranched { .. } => {
+                self.rows.retain(|_, (_, hidden)| hidden.is_none());
+                self.waiting.clear();
+            }
+            Event::MessagePosted { .. } => self.wait(TurnId(entry.seq.0), entry.seq),
+            Event::MessageEdited { turn, .. } => {
+                self.hide(*turn, entry.seq);
+                self.wait(TurnId(entry.seq.0), entry.seq);
+            }
+            Event::QueuedEdited { turn, .. } => self.wait(*turn, entry.seq),
+            Event::QueuedRemoved { turn } | Event::MessageSteered { turn, .. } => {
+                self.waiting.remove(turn);
+            }
+            Event::RunStarted { turn, .. } => {
+                if let Some(message) = self.waiting.remove(turn) {
+                    let row = TurnRow { position: entry.seq, turn: *turn, message, last: entry.seq };
+                    self.rows.insert(entry.seq, (row, None));
+                }
+                self.reach(*turn, entry.seq);
+            }
+            Event::RunEnded { turn, .. }
+            | Event::AnswerChosen { turn, .. }
+            | Event::RecoveryAttempted { turn, .. }
+            | Event::RecoverySettled { turn, .. } => self.reach(*turn, entry.seq),
+            Event::TurnsUndone { from } => self.hide(*from, entry.seq),
+            Event::TurnsPutBack { from } => self.put_back(*from),
+            Event::SessionCleared {} => self.hide_after(Seq(0), entry.seq),
+            _ => {}
+        }
+    }
+
+    /// Visible turns before `before`, newest first.
+    pub fn page(&self, before: Option<TurnId>, count: usize) -> Vec<TurnRow> {
+        let end = before.and_then(|turn| self.position(turn)).unwrap_or(Seq(u64::MAX));
+        let rows = self.rows.range(..end).rev().filter(|(_, (_, hidden))| hidden.is_none());
+        rows.take(count).map(|(_, (row, _))| *row).collect()
+    }
+
+    fn wait(&mut self, turn: TurnId, message: Seq) {
+        self.waiting.insert(turn, message);
+    }
+
+    fn position(&self, turn: TurnId) -> Option<Seq> {
+        self.rows.values().rev().find(|(row, _)| row.turn == turn).map(|(row, _)| row.position)
+    }
+
+    fn reach(&mut self, turn: TurnId, last: Seq) {
+        if let Some((row, _)) = self.position(turn).and_then(|position| self.rows.get_mut(&position)) {
+            row.last = last;
+        }
+    }
+
+    fn hide(&mut self, from: TurnId, by: Seq) {
+        if let Some(position) = self.position(from) {
+            self.hide_after(position, by);
+        }
+    }
+
+    fn hide_after(&mut self, position: Seq, by: Seq) {
+        for (_, (_, hidden)) in self.rows.range_mut(position..) {
+            *hidden = hidden.or(Some(by));
+        }
+    }
+
+    fn put_back(&mut self, from: TurnId) {
+        let Some(position) = self.position(from) else { return };
+        let by = self.rows.get(&position).and_then(|(_, hidden)| *hidden);
+        for (_, (_, hidden)) in self.rows.range_mut(position..) {
+            if *hidden == by {
+                *hidden = None;
+            }
+        }
+    }
+}
+
+/// A text that can be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    pub turn: TurnId,
+    pub kind: DocumentKind,
+    /// The entry that completed it.
+    pub seq: Seq,
+    pub text: String,
+}
+
+/// Whose words a document holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DocumentKind {
+    Message,
+    /// An answer, by the run that gave it.
+    Answer(RunId),
+}
+
+/// A document that has the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    pub session: SessionId,
+    pub turn: TurnId,
+    pub kind: DocumentKind,
+}
+
+/// What an entry makes findable. `answer` gives the text of a run, which its end completes.
+pub fn document(entry: &Entry, answer: impl FnOnce(RunId) -> String) -> Option<Document> {
+    let (turn, kind, text) = match &entry.event {
+        Event::MessagePosted { message, .. } | Event::MessageEdited { message, .. } => {
+            (TurnId(entry.seq.0), DocumentKind::Message, message.text.clone())
+        }
+        Event::QueuedEdited { turn, message } => (*turn, DocumentKind::Message, message.text.clone()),
+        // What is still being recovered is indexed once that is settled.
+        Event::RunEnded { end: RunEnd::Interrupted { recovering: true, .. }, .. } => return None,
+        Event::RunEnded { turn, run, .. } | Event::RecoverySettled { turn, run, .. } => {
+            (*turn, DocumentKind::Answer(*run), answer(*run))
+        }
+        _ => return None,
+    };
+    (!text.is_empty()).then_some(Document { turn, kind, seq: entry.seq, text })
+}

@@ -1,0 +1,126 @@
+//! What is found: messages and answers by their words, as they stand now.
+
+use session::{Command, Message, Progress, TurnId};
+
+use super::Fresh;
+use super::author::{Author, id};
+use crate::catalog::{DocumentKind, Hit};
+use crate::Store;
+
+/// What is found once everything is indexed.
+async fn found(store: &dyn Store, words: &str) -> Vec<Hit> {
+    store.settle().await.unwrap();
+    store.search(words.to_owned(), 100).await.unwrap()
+}
+
+fn message(author: &Author, turn: TurnId) -> Hit {
+    Hit { session: author.id(), turn, kind: DocumentKind::Message }
+}
+
+fn answer(author: &Author, turn: TurnId) -> Hit {
+    let run = author.state.turn(turn).unwrap().runs.last().unwrap().id;
+    Hit { session: author.id(), turn, kind: DocumentKind::Answer(run) }
+}
+
+pub async fn messages_and_answers_are_found_by_all_their_words(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let mut one = Author::create(&*store, id(1)).await;
+    let mut two = Author::create(&*store, id(2)).await;
+    let first = one.turn(&*store, "Where do herons nest?", "In reeds, beside the lake.").await;
+    let second = two.turn(&*store, "Where is the lake", "Beyond the hill: herons know.").await;
+    let hits = [
+        ("herons", vec![message(&one, first), answer(&two, second)]),
+        ("HERONS nest", vec![message(&one, first)]),
+        ("lake", vec![answer(&one, first), message(&two, second)]),
+        ("lake herons", vec![]),
+        ("heron", vec![]),
+        ("beside reeds", vec![answer(&one, first)]),
+        ("", vec![]),
+    ];
+    for (words, mut hits) in hits {
+        let mut all = found(&*store, words).await;
+        all.sort();
+        hits.sort();
+        assert_eq!(all, hits, "{words}");
+    }
+    let store = fresh.reopen(store);
+    assert_eq!(found(&*store, "reeds").await, [answer(&one, first)]);
+}
+
+pub async fn the_newest_hits_come_first(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let mut author = Author::create(&*store, id(1)).await;
+    let mut hits = Vec::new();
+    for at in 0..6 {
+        let turn = author.turn(&*store, &format!("herons {at}"), "more herons").await;
+        hits.insert(0, message(&author, turn));
+        hits.insert(0, answer(&author, turn));
+        if at % 2 == 0 {
+            store.settle().await.unwrap();
+        }
+    }
+    assert_eq!(found(&*store, "herons").await, hits);
+    assert_eq!(store.search("herons".to_owned(), 5).await.unwrap(), hits[..5]);
+    assert_eq!(store.search("herons".to_owned(), 0).await.unwrap(), []);
+}
+
+pub async fn an_edited_queued_message_is_found_by_its_new_words_only(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let mut author = Author::create(&*store, id(1)).await;
+    author.post(&*store, "busy").await;
+    let early = author.post(&*store, "about herons").await;
+    let late = author.post(&*store, "about herons").await;
+    author.ask(&*store, Command::EditQueued { turn: early, message: Message::text("about cranes") }).await;
+    assert_eq!(found(&*store, "herons").await, [message(&author, late)]);
+    author.ask(&*store, Command::EditQueued { turn: late, message: Message::text("about storks") }).await;
+    assert_eq!(found(&*store, "herons").await, []);
+    assert_eq!(found(&*store, "about").await, [message(&author, late), message(&author, early)]);
+    assert_eq!(found(&*store, "storks").await, [message(&author, late)]);
+}
+
+pub async fn reasoning_is_not_found(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let mut author = Author::create(&*store, id(1)).await;
+    let turn = author.post(&*store, "question").await;
+    author.progress(&*store, Progress::Step).await;
+    for piece in ["<thi", "nk>secretly ponder", "ing</thi", "nk>Openly ", "said"] {
+        author.progress(&*store, Progress::Text(piece.to_owned())).await;
+        store.settle().await.unwrap();
+    }
+    author.progress(&*store, Progress::Reasoning("silently".to_owned())).await;
+    author.progress(&*store, Progress::Completed).await;
+    for words in ["secretly", "pondering", "silently", "think"] {
+        assert_eq!(found(&*store, words).await, [], "{words}");
+    }
+    assert_eq!(found(&*store, "openly said").await, [answer(&author, turn)]);
+}
+
+pub async fn an_answer_is_found_once_it_is_complete(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let mut author = Author::create(&*store, id(1)).await;
+    let turn = author.post(&*store, "question").await;
+    author.progress(&*store, Progress::Text("herons are ".to_owned())).await;
+    assert_eq!(found(&*store, "herons").await, []);
+    // What is packed already belongs to the answer all the same.
+    let store = fresh.reopen(store);
+    author.progress(&*store, Progress::Text("birds".to_owned())).await;
+    author.ask(&*store, Command::Stop { run: None }).await;
+    assert_eq!(found(&*store, "herons birds").await, [answer(&author, turn)]);
+    author.ask(&*store, Command::Continue).await;
+    author.answer(&*store, "of the lakes").await;
+    assert_eq!(found(&*store, "lakes").await, [answer(&author, turn)]);
+}
+
+pub async fn no_character_of_a_search_is_an_operator(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let mut author = Author::create(&*store, id(1)).await;
+    let turn = author.turn(&*store, "NOT herons OR well-known cranes", "nothing here").await;
+    let hit = vec![message(&author, turn)];
+    for words in ["NOT herons", "well-known", "\"cranes\"", "(herons)", "* herons", "OR", "herons -", "text:"] {
+        let expected = if words == "text:" { Vec::new() } else { hit.clone() };
+        assert_eq!(found(&*store, words).await, expected, "{words}");
+    }
+    for words in ["known-well", "\"", "\u{0}", "-", "her*", "herons\u{0}storks"] {
+        assert_eq!(found(&*store, words).await, [], "{words:?}");
+    }
+}

@@ -1,0 +1,121 @@
+//! Durable logs, the list of sessions, search, blobs and claims.
+//!
+//! A store keeps what writers append and never anything else: it knows entries and claims, not agents, HTTP or
+//! platforms. Three small traits are the seams; [`memory`] is the reference implementation with fault switches,
+//! [`sqlite`] the one for a single machine, and [`conformance`] the suite that every store must pass.
+
+pub mod blob;
+pub mod catalog;
+pub mod claim;
+pub mod conformance;
+mod error;
+pub mod memory;
+pub mod sqlite;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use session::{Entry, Fingerprint, Link, MessageKey, NodeId, RunId, Seq, SessionId, SlotNo, Time};
+
+pub use catalog::{Catalog, Document, DocumentKind, Hit, ListQuery, ListRow, Shelf, TurnRow};
+pub use claim::{Claim, Claiming};
+pub use error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
+
+/// Durable logs: the only truth. Everything else that a store keeps can be rebuilt from them.
+pub trait LogStore: Send + Sync + 'static {
+    /// Gives `node` the right to write a session, under an epoch higher than any before. A session that another
+    /// node holds is given only when that node's last heartbeat is older than [`claim::HEARTBEAT_MICROS_MAX`]; the
+    /// old holder's appends are refused from then on, whatever its clock says.
+    fn claim<'a>(
+        &'a self,
+        session: SessionId,
+        node: NodeId,
+        claiming: Claiming,
+        now: Time,
+    ) -> BoxFuture<'a, Result<Claim, ClaimError>>;
+
+    /// Says that `node` is alive; nothing is renewed per session.
+    fn heartbeat(&self, node: NodeId, now: Time) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Appends to many sessions in one transaction. Each append is checked (epoch, end of the log, keys) and applied
+    /// whole or not at all, in the order given, and reports for itself. When this answers `Ok`, the entries survive
+    /// a power cut.
+    fn append(&self, batch: Vec<Append>) -> BoxFuture<'_, Vec<Result<(), AppendError>>>;
+
+    /// Entries after `after`, in order, at most `limit` of them. Entries are checked against the chain; what stands
+    /// before a damaged one is given.
+    fn read(&self, session: SessionId, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>>;
+
+    /// Where a session's log ends and what shortens reading it. Any of its ids will do.
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Opened, OpenError>>;
+
+    /// What a key was used for, if it was.
+    fn find_key(&self, session: SessionId, key: MessageKey) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>>;
+
+    /// Keeps a state to shorten a later fold. Never waited for, always rebuildable.
+    fn save_snapshot(&self, session: SessionId, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Runs that were started and not ended, over all sessions.
+    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>>;
+
+    /// Removes a session's log and all that was derived from it, and keeps its ids as used.
+    fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>>;
+
+    /// Brings a dead store back: reopens it and checks the chain of all that is not packed.
+    fn revive(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// A store with all its seams.
+pub trait Store: LogStore + Catalog + blob::Blobs {}
+
+impl<T: LogStore + Catalog + blob::Blobs> Store for T {}
+
+/// Entries for one session, appended whole or not at all.
+#[derive(Debug, Clone)]
+pub struct Append {
+    pub claim: Claim,
+    /// The end of the log that the writer knows; the append is refused when it is another.
+    pub last: Link,
+    pub entries: Vec<Arc<Entry>>,
+    pub urgency: Urgency,
+}
+
+/// Whether an append may use the disk's reserve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// Refused when the disk is at its reserve.
+    Normal,
+    /// Ends and marks: taken from the reserve, so that a full disk can be left.
+    Essential,
+}
+
+/// What a store knows of a session when it is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// The id under which the log was made; its name inside the store, whatever other ids lead here.
+    pub session: SessionId,
+    pub end: Link,
+    pub snapshot: Option<Snapshot>,
+}
+
+/// A stored state at a `seq`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    pub at: Link,
+    pub state: Vec<u8>,
+}
+
+/// What a key was used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyUse {
+    pub seq: Seq,
+    pub fingerprint: Fingerprint,
+}
+
+/// A run that was started and not ended, or whose journal is still awaited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OpenRun {
+    pub session: SessionId,
+    pub run: RunId,
+    pub spool: Option<SlotNo>,
+}

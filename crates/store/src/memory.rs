@@ -1,0 +1,192 @@
+//! The reference store: logs in maps behind one lock, every projection folded anew when asked. It says what a store
+//! means, and its fault switches let tests above it meet a store that fails.
+
+mod faults;
+mod state;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+
+use crate::blob::{Blobs, hash_of};
+use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TurnRow};
+use crate::error::{AppendError, ClaimError, OpenError, ReadError, StoreError};
+use crate::{Append, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot, Urgency};
+
+pub use faults::Faults;
+use faults::{Ending, Permission};
+use state::State;
+
+/// A store that lives as long as its process.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+    faults: Faults,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The switches that make it fail.
+    pub fn faults(&self) -> Faults {
+        self.faults.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append_now(&self, batch: &[Append]) -> Vec<Result<(), AppendError>> {
+        let (permission, ending) = match self.faults.next_append() {
+            Ok(next) => next,
+            Err(dead) => return vec![Err(StoreError::from(dead).into()); batch.len()],
+        };
+        let mut state = self.state();
+        let mut results = Vec::with_capacity(batch.len());
+        for one in batch {
+            let full = permission == Permission::Essential && one.urgency == Urgency::Normal;
+            results.push(match ending {
+                _ if full => Err(AppendError::Full),
+                Ending::Vanishes => Ok(()),
+                Ending::Answered | Ending::AnswerLost => state.append(one),
+            });
+        }
+        match ending {
+            Ending::Answered => results,
+            Ending::AnswerLost | Ending::Vanishes => {
+                let reason = "the answer was lost".to_owned();
+                vec![Err(AppendError::Unknown { reason }); batch.len()]
+            }
+        }
+    }
+}
+
+impl LogStore for MemoryStore {
+    fn claim<'a>(
+        &'a self,
+        session: SessionId,
+        node: NodeId,
+        claiming: Claiming,
+        now: Time,
+    ) -> BoxFuture<'a, Result<Claim, ClaimError>> {
+        async move {
+            self.faults.alive().map_err(StoreError::from)?;
+            self.state().claim(session, node, claiming, now)
+        }
+        .boxed()
+    }
+
+    fn heartbeat(&self, node: NodeId, now: Time) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            self.faults.alive()?;
+            self.state().heartbeat(node, now);
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn append(&self, batch: Vec<Append>) -> BoxFuture<'_, Vec<Result<(), AppendError>>> {
+        async move { self.append_now(&batch) }.boxed()
+    }
+
+    fn read(
+        &self,
+        session: SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>> {
+        async move {
+            let read = self.state().read(session, after, limit)?;
+            self.faults.damaged(session, after, read)
+        }
+        .boxed()
+    }
+
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Opened, OpenError>> {
+        async move { self.state().open(session) }.boxed()
+    }
+
+    fn find_key(
+        &self,
+        session: SessionId,
+        key: MessageKey,
+    ) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>> {
+        async move { Ok(self.state().find_key(session, &key)) }.boxed()
+    }
+
+    fn save_snapshot(
+        &self,
+        session: SessionId,
+        snapshot: Snapshot,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            self.faults.alive()?;
+            self.state().save_snapshot(session, snapshot);
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
+        async move { Ok(self.state().open_runs()) }.boxed()
+    }
+
+    fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
+        async move {
+            self.faults.alive().map_err(StoreError::from)?;
+            self.state().erase(claim)
+        }
+        .boxed()
+    }
+
+    fn revive(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move { Ok(self.faults.revive()?) }.boxed()
+    }
+}
+
+impl Catalog for MemoryStore {
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<ListRow>, StoreError>> {
+        async move { Ok(self.state().list(&query)) }.boxed()
+    }
+
+    fn turns(
+        &self,
+        session: SessionId,
+        before: Option<TurnId>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
+        async move { Ok(self.state().turns(session, before, count)) }.boxed()
+    }
+
+    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        async move { Ok(self.state().search(&words, count)) }.boxed()
+    }
+
+    fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move { Ok(self.faults.alive()?) }.boxed()
+    }
+
+    fn lag_micros(&self) -> i64 {
+        0
+    }
+}
+
+impl Blobs for MemoryStore {
+    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
+        async move {
+            let hash = hash_of(&bytes);
+            self.state().blobs.insert(hash.clone(), bytes);
+            Ok(hash)
+        }
+        .boxed()
+    }
+
+    fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
+        async move { Ok(self.state().blobs.get(&hash).cloned()) }.boxed()
+    }
+}

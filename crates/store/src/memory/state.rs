@@ -1,0 +1,306 @@
+//! What the reference store holds, and what each operation means for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use session::{
+    BlobHash, Entry, Epoch, Event, Link, MessageKey, NodeId, RunEnd, RunId, Seq, SessionId, SlotNo, Time, TurnId,
+};
+
+use crate::catalog::{Document, Hit, ListQuery, ListRow, TurnIndex, TurnRow, document};
+use crate::claim::HEARTBEAT_MICROS_MAX;
+use crate::error::{AppendError, ClaimError, OpenError, ReadError};
+use crate::{Append, Claim, Claiming, KeyUse, OpenRun, Opened, Snapshot};
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// In the order in which they were made; an erased one stays, empty.
+    logs: Vec<Log>,
+    /// Every id that ever led to a session: `None` once it was deleted.
+    ids: BTreeMap<SessionId, Option<usize>>,
+    nodes: BTreeMap<NodeId, Time>,
+    pub(super) blobs: BTreeMap<BlobHash, Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Log {
+    /// The id under which it was made.
+    key: SessionId,
+    holder: Option<NodeId>,
+    epoch: Epoch,
+    /// A branch's first entries are those of its origin, up to and including this one.
+    base: Seq,
+    entries: Vec<Arc<Entry>>,
+    snapshot: Option<Snapshot>,
+    erased: bool,
+}
+
+impl State {
+    pub(super) fn claim(
+        &mut self,
+        session: SessionId,
+        node: NodeId,
+        claiming: Claiming,
+        now: Time,
+    ) -> Result<Claim, ClaimError> {
+        let at = match (self.ids.get(&session), claiming) {
+            (Some(None), _) => return Err(ClaimError::Deleted(session)),
+            (None, Claiming::Existing) => return Err(ClaimError::Unknown(session)),
+            (Some(Some(at)), Claiming::Existing) => *at,
+            // A session whose first entry never came is as good as new.
+            (Some(Some(at)), Claiming::New | Claiming::Branch { .. }) => match self.logs[*at].own().is_empty() {
+                true => *at,
+                false => return Err(ClaimError::Exists(session)),
+            },
+            (None, Claiming::New) => self.make(session, Vec::new()),
+            (None, Claiming::Branch { from, at }) => {
+                let origin = self.ids.get(&from).copied().flatten().map(|origin| &self.logs[origin]);
+                let shared = origin.and_then(|origin| origin.entries.get(..usize::try_from(at.0).ok()?));
+                let shared = shared.ok_or(ClaimError::Unknown(from))?.to_vec();
+                self.make(session, shared)
+            }
+        };
+        let log = &mut self.logs[at];
+        if let Some(holder) = log.holder.filter(|holder| *holder != node)
+            && self.nodes.get(&holder).is_some_and(|seen| now.micros_since(*seen) <= HEARTBEAT_MICROS_MAX)
+        {
+            return Err(ClaimError::Held { node: holder });
+        }
+        log.holder = Some(node);
+        log.epoch = Epoch(log.epoch.0 + 1);
+        Ok(Claim { session: log.key, node, epoch: log.epoch })
+    }
+
+    fn make(&mut self, key: SessionId, shared: Vec<Arc<Entry>>) -> usize {
+        let end = shared.last().map_or(Link::START, |entry| entry.link());
+        self.logs.push(Log {
+            key,
+            holder: None,
+            epoch: end.epoch,
+            base: end.seq,
+            entries: shared,
+            snapshot: None,
+            erased: false,
+        });
+        self.ids.insert(key, Some(self.logs.len() - 1));
+        self.logs.len() - 1
+    }
+
+    pub(super) fn heartbeat(&mut self, node: NodeId, now: Time) {
+        self.nodes.insert(node, now);
+    }
+
+    pub(super) fn append(&mut self, append: &Append) -> Result<(), AppendError> {
+        let session = append.claim.session;
+        let at = self.made(session).ok_or(AppendError::Deleted(session))?;
+        let log = &self.logs[at];
+        if log.epoch != append.claim.epoch {
+            return Err(AppendError::Fenced { current: log.epoch });
+        }
+        if log.end() != append.last {
+            return Err(AppendError::Conflict { head: log.end().seq });
+        }
+        self.check_names(log, &append.entries)?;
+        for entry in &append.entries {
+            let log = &mut self.logs[at];
+            assert_eq!(entry.seq, log.end().seq.next(), "a writer numbers its entries without gap");
+            log.entries.push(entry.clone());
+            match entry.event {
+                Event::IdAdded { id } => drop(self.ids.insert(id, Some(at))),
+                Event::IdRemoved { id } => drop(self.ids.insert(id, None)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_names(&self, log: &Log, entries: &[Arc<Entry>]) -> Result<(), AppendError> {
+        let mut keys = BTreeMap::new();
+        let mut ids = BTreeSet::new();
+        for entry in entries {
+            if let Some((key, _)) = entry.event.key() {
+                let used = log.key(key).map(|used| used.seq).or(keys.insert(key, entry.seq));
+                used.map_or(Ok(()), |seq| Err(AppendError::KeyUsed { seq }))?;
+            }
+            if let Event::IdAdded { id } = entry.event
+                && (self.ids.contains_key(&id) || !ids.insert(id))
+            {
+                return Err(AppendError::IdTaken(id));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn read(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Entry>, ReadError> {
+        let log = self.find(session).ok_or(ReadError::Unknown(session))?;
+        let head = log.end().seq;
+        if after > head {
+            return Err(ReadError::BeyondEnd { after, head });
+        }
+        let entries = log.entries.iter().filter(|entry| entry.seq > after).take(limit);
+        Ok(entries.map(|entry| Entry::clone(entry)).collect())
+    }
+
+    pub(super) fn open(&self, session: SessionId) -> Result<Opened, OpenError> {
+        let at = self.ids.get(&session).copied().ok_or(OpenError::Unknown(session))?;
+        let log = &self.logs[at.ok_or(OpenError::Deleted(session))?];
+        if log.entries.is_empty() {
+            return Err(OpenError::Unknown(session));
+        }
+        Ok(Opened { session: log.key, end: log.end(), snapshot: log.snapshot.clone() })
+    }
+
+    pub(super) fn find_key(&self, session: SessionId, key: &MessageKey) -> Option<KeyUse> {
+        self.find(session)?.key(key)
+    }
+
+    pub(super) fn save_snapshot(&mut self, session: SessionId, snapshot: Snapshot) {
+        let Some(at) = self.made(session) else { return };
+        let log = &mut self.logs[at];
+        if log.snapshot.as_ref().is_none_or(|known| known.at.seq < snapshot.at.seq) {
+            log.snapshot = Some(snapshot);
+        }
+    }
+
+    pub(super) fn open_runs(&self) -> Vec<OpenRun> {
+        self.logs.iter().flat_map(Log::open_runs).collect()
+    }
+
+    pub(super) fn erase(&mut self, claim: Claim) -> Result<(), AppendError> {
+        let at = self.made(claim.session).ok_or(AppendError::Deleted(claim.session))?;
+        let log = &mut self.logs[at];
+        if log.epoch != claim.epoch {
+            return Err(AppendError::Fenced { current: log.epoch });
+        }
+        let mut blobs = log.blobs();
+        log.entries.clear();
+        log.snapshot = None;
+        log.erased = true;
+        self.ids.values_mut().filter(|led| **led == Some(at)).for_each(|led| *led = None);
+        for other in &self.logs {
+            blobs = &blobs - &other.blobs();
+        }
+        self.blobs.retain(|hash, _| !blobs.contains(hash));
+        Ok(())
+    }
+
+    pub(super) fn list(&self, query: &ListQuery) -> Vec<ListRow> {
+        let place = |time: Time, session: SessionId| (time, self.made(session).unwrap_or(usize::MAX));
+        let before = query.before.map(|(time, session)| place(time, session));
+        let mut rows: Vec<_> = (self.logs.iter().filter(|log| !log.own().is_empty()).map(Log::list_row))
+            .filter(|row| row.shelf() == query.shelf)
+            .map(|row| (place(row.active_at, row.session), row))
+            .filter(|(place, _)| before.is_none_or(|before| *place < before))
+            .collect();
+        rows.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
+        rows.into_iter().take(query.count).map(|(_, row)| row).collect()
+    }
+
+    pub(super) fn turns(&self, session: SessionId, before: Option<TurnId>, count: usize) -> Vec<TurnRow> {
+        let mut index = TurnIndex::default();
+        self.find(session).iter().flat_map(|log| &log.entries).for_each(|entry| index.apply(entry));
+        index.page(before, count)
+    }
+
+    pub(super) fn search(&self, words: &str, count: usize) -> Vec<Hit> {
+        let phrases: Vec<_> = words.split_whitespace().map(tokens).filter(|phrase| !phrase.is_empty()).collect();
+        if phrases.is_empty() {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for log in &self.logs {
+            for (time, document) in log.documents() {
+                let text = tokens(&document.text);
+                let has = |phrase: &Vec<String>| text.windows(phrase.len()).any(|window| window == phrase);
+                if phrases.iter().all(has) {
+                    found.push((time, Hit { session: log.key, turn: document.turn, kind: document.kind }));
+                }
+            }
+        }
+        // The sort keeps the order of a log where times are equal.
+        found.sort_by_key(|(time, _)| *time);
+        found.into_iter().rev().take(count).map(|(_, hit)| hit).collect()
+    }
+
+    /// A log by the id under which it was made, also when that no longer leads to it.
+    fn made(&self, key: SessionId) -> Option<usize> {
+        self.logs.iter().position(|log| log.key == key && !log.erased)
+    }
+
+    /// A log by any id that leads to it.
+    fn find(&self, session: SessionId) -> Option<&Log> {
+        let at = self.made(session).or_else(|| self.ids.get(&session).copied().flatten());
+        at.map(|at| &self.logs[at])
+    }
+}
+
+impl Log {
+    fn end(&self) -> Link {
+        self.entries.last().map_or(Link::START, |entry| entry.link())
+    }
+
+    /// Entries that are not shared with an origin.
+    fn own(&self) -> &[Arc<Entry>] {
+        self.entries.get(usize::try_from(self.base.0).unwrap_or(usize::MAX)..).unwrap_or_default()
+    }
+
+    fn key(&self, key: &MessageKey) -> Option<KeyUse> {
+        self.own().iter().find_map(|entry| {
+            let (_, fingerprint) = entry.event.key().filter(|(used, _)| *used == key)?;
+            Some(KeyUse { seq: entry.seq, fingerprint })
+        })
+    }
+
+    fn open_runs(&self) -> impl Iterator<Item = OpenRun> {
+        let mut open: BTreeMap<RunId, Option<SlotNo>> = BTreeMap::new();
+        for entry in self.own() {
+            match &entry.event {
+                Event::RunStarted { spool, .. } => drop(open.insert(RunId(entry.seq.0), *spool)),
+                Event::RunEnded { end: RunEnd::Interrupted { recovering: true, .. }, .. } => {}
+                Event::RunEnded { run, .. } | Event::RecoverySettled { run, .. } => drop(open.remove(run)),
+                _ => {}
+            }
+        }
+        let session = self.key;
+        open.into_iter().map(move |(run, spool)| OpenRun { session, run, spool })
+    }
+
+    fn list_row(&self) -> ListRow {
+        let mut row = ListRow::new(self.key);
+        for entry in &self.entries {
+            row.apply(entry);
+        }
+        row
+    }
+
+    /// What can be found, in the order in which it was first completed.
+    fn documents(&self) -> Vec<(Time, Document)> {
+        let mut documents: Vec<(Time, Document)> = Vec::new();
+        let entries = || self.entries.iter().map(Arc::as_ref);
+        for entry in self.own() {
+            let through = || entries().take_while(|other| other.seq <= entry.seq);
+            let Some(found) = document(entry, |run| session::run_text(run, through())) else { continue };
+            let same = |(_, known): &&mut (Time, Document)| known.turn == found.turn && known.kind == found.kind;
+            match documents.iter_mut().find(same) {
+                Some((_, known)) => *known = found,
+                None => documents.push((entry.time, found)),
+            }
+        }
+        documents
+    }
+
+    fn blobs(&self) -> BTreeSet<BlobHash> {
+        let messages = self.entries.iter().filter_map(|entry| match &entry.event {
+            Event::MessagePosted { message, .. }
+            | Event::MessageEdited { message, .. }
+            | Event::QueuedEdited { message, .. } => Some(message),
+            _ => None,
+        });
+        messages.flat_map(|message| &message.attachments).map(|attachment| attachment.blob.clone()).collect()
+    }
+}
+
+fn tokens(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}

@@ -1,0 +1,361 @@
+//! The store for one machine: one SQLite file, WAL, `synchronous=FULL`, one connection that writes, many that read.
+//!
+//! | file | question |
+//! | --- | --- |
+//! | `sqlite/writer.rs` | what does the one writing thread do, and in which order? |
+//! | `sqlite/append.rs` | what belongs in the append's transaction? |
+//! | `sqlite/tail.rs` | which rows belong to a session that is not packed? |
+//! | `sqlite/pack.rs` | how do entries stand in a pack? |
+//! | `sqlite/project.rs` | what follows behind the append, off the writing thread? |
+//! | `sqlite/index.rs` | what do entries change in the projections? |
+//! | `sqlite/read.rs` | how are entries read back, from packs and tail? |
+//! | `sqlite/erase.rs` | what is removed with a session? |
+//! | `sqlite/disk.rs` | whose directory is it, and is there room? |
+
+mod append;
+mod disk;
+mod erase;
+mod index;
+mod load;
+mod migrate;
+mod pack;
+mod project;
+mod read;
+mod tail;
+mod writer;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use rusqlite::{Connection, OpenFlags};
+use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::blob::{BlobDirectory, Blobs};
+use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TurnRow};
+use crate::error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
+use crate::{Append, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot};
+
+use tail::Tail;
+use writer::{Request, Writer};
+
+/// Older versions of SQLite can lose committed writes when a WAL is reset while another connection writes.
+const SQLITE_VERSION_MIN: i32 = 3_051_003;
+
+/// Connections that read at once. Two cores rarely keep more busy.
+const READERS_MAX: usize = 4;
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The directory that holds the file, the blobs and the lock.
+    pub directory: PathBuf,
+    /// Free bytes on the disk below which only ends and marks are still written.
+    pub reserve_bytes: u64,
+}
+
+impl Settings {
+    /// The usual settings for a directory.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), reserve_bytes: 256 * 1024 * 1024 }
+    }
+}
+
+/// Why a store was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenStoreError {
+    #[error("another process uses {}; stop it first", .0.display())]
+    InUse(PathBuf),
+    #[error("SQLite {found} can lose committed writes; {SQLITE_VERSION_MIN} or newer is needed")]
+    OldSqlite { found: i32 },
+    #[error("{0}")]
+    Refused(String),
+    #[error("open the store: {0}")]
+    Failed(String),
+}
+
+/// Something in the world below failed.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Refused(String),
+    #[error("{0}")]
+    Damaged(String),
+}
+
+impl Fault {
+    fn doing(&self, doing: &'static str) -> StoreError {
+        StoreError::Failed { doing, reason: self.to_string() }
+    }
+}
+
+/// What the writing thread, the projector and readers share.
+#[derive(Debug)]
+struct Shared {
+    directory: PathBuf,
+    tail: Mutex<Tail>,
+    connections: Mutex<Vec<Connection>>,
+    permits: Semaphore,
+    blobs: BlobDirectory,
+    lag_micros: AtomicI64,
+    /// Why the store is not written to, if it is not.
+    dead: Mutex<Option<String>>,
+}
+
+/// The lock holds as long as anyone uses the directory.
+#[derive(Debug)]
+pub struct SqliteStore {
+    shared: Arc<Shared>,
+    requests: mpsc::Sender<Request>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl SqliteStore {
+    /// Opens the store in a directory, makes it if there is none, and takes the directory's lock.
+    ///
+    /// # Errors
+    /// When another process has it, when it is of a newer version, or when it cannot be read.
+    pub fn open(settings: Settings) -> Result<Self, OpenStoreError> {
+        let found = rusqlite::version_number();
+        if found < SQLITE_VERSION_MIN {
+            return Err(OpenStoreError::OldSqlite { found });
+        }
+        let refused = |fault: Fault| match fault {
+            Fault::Refused(text) => OpenStoreError::Refused(text),
+            Fault::Sqlite(_) | Fault::Io(_) | Fault::Damaged(_) => OpenStoreError::Failed(fault.to_string()),
+        };
+        let lock = disk::lock(&settings.directory).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => OpenStoreError::InUse(settings.directory.clone()),
+            _ => OpenStoreError::Failed(error.to_string()),
+        })?;
+        let blobs = BlobDirectory::open(settings.directory.join("blobs")).map_err(|error| refused(error.into()))?;
+        let shared = Arc::new(Shared {
+            directory: settings.directory.clone(),
+            tail: Mutex::default(),
+            connections: Mutex::default(),
+            permits: Semaphore::new(READERS_MAX),
+            blobs,
+            lag_micros: AtomicI64::new(0),
+            dead: Mutex::new(None),
+        });
+        let (requests, inbox) = mpsc::channel();
+        let writer = Writer::start(shared.clone(), settings, requests.clone(), inbox, lock).map_err(refused)?;
+        Ok(Self { shared, requests, writer: Some(writer) })
+    }
+
+    /// Sends a request to the writing thread and waits for its answer.
+    fn ask<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+        gone: impl FnOnce(Dead) -> T + Send + 'static,
+    ) -> BoxFuture<'static, T> {
+        let (answer, answered) = oneshot::channel();
+        // A send fails only when the thread is gone; the answer's sender is dropped then.
+        drop(self.requests.send(request(answer)));
+        async move {
+            match answered.await {
+                Ok(answer) => answer,
+                Err(_) => gone(Dead { reason: "the writing thread is gone".to_owned() }),
+            }
+        }
+        .boxed()
+    }
+
+    /// Reads on one of a few connections, off the async threads.
+    fn reading<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Shared, &mut Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        let shared = self.shared.clone();
+        async move {
+            let failed = |reason: String| StoreError::Failed { doing, reason };
+            let _permit = shared.permits.acquire().await.map_err(|error| failed(error.to_string()))?;
+            let reader = shared.clone();
+            let read = tokio::task::spawn_blocking(move || reader.with_connection(work));
+            match read.await {
+                Ok(result) => result.map_err(|fault| fault.doing(doing)),
+                Err(error) => Err(failed(error.to_string())),
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        drop(self.requests.send(Request::Close));
+        if let Some(writer) = self.writer.take() {
+            // The thread ends by itself; a panic in it was its own report.
+            drop(writer.join());
+        }
+    }
+}
+
+impl Shared {
+    fn tail(&self) -> MutexGuard<'_, Tail> {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn database(&self) -> PathBuf {
+        self.directory.join("everturn.db")
+    }
+
+    fn with_connection<T>(&self, work: impl FnOnce(&Self, &mut Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+        let idle = self.connections.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut connection = match idle {
+            Some(connection) => connection,
+            None => connect_to_read(&self.database())?,
+        };
+        let result = work(self, &mut connection);
+        // A connection that met an error is not used again.
+        if result.is_ok() {
+            self.connections.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        }
+        result
+    }
+}
+
+fn connect_to_write(path: &Path) -> Result<Connection, Fault> {
+    let connection = Connection::open(path)?;
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(Fault::Refused(format!("the disk cannot hold a WAL (journal mode {mode})")));
+    }
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "cache_size", -64 * 1024)?;
+    connection.pragma_update(None, "secure_delete", "FAST")?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+fn connect_to_read(path: &Path) -> Result<Connection, Fault> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    Ok(connection)
+}
+
+impl LogStore for SqliteStore {
+    fn claim<'a>(
+        &'a self,
+        session: SessionId,
+        node: NodeId,
+        claiming: Claiming,
+        now: Time,
+    ) -> BoxFuture<'a, Result<Claim, ClaimError>> {
+        let ask = move |shared| {
+            self.ask(
+                |answer| Request::Claim { session, node, claiming, now, shared, answer },
+                |dead| Err(StoreError::from(dead).into()),
+            )
+        };
+        let Claiming::Branch { from, at } = claiming else { return ask(None) };
+        // What a branch shares never changes, so it is folded here, where no append waits for it.
+        let shared = self.reading("begin a branch", move |shared, connection| {
+            read::shared_row(shared, connection, session, from, at)
+        });
+        async move { ask(shared.await?).await }.boxed()
+    }
+
+    fn heartbeat(&self, node: NodeId, now: Time) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.ask(|answer| Request::Heartbeat { node, now, answer }, |dead| Err(dead.into()))
+    }
+
+    fn append(&self, batch: Vec<Append>) -> BoxFuture<'_, Vec<Result<(), AppendError>>> {
+        let count = batch.len();
+        self.ask(
+            |answer| Request::Append { batch, answer },
+            move |dead| vec![Err(AppendError::Unknown { reason: dead.reason }); count],
+        )
+    }
+
+    fn read(&self, session: SessionId, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>> {
+        let read = self.reading("read entries", move |shared, connection| {
+            Ok(read::entries(shared, connection, session, after, limit))
+        });
+        async move { read.await? }.boxed()
+    }
+
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Opened, OpenError>> {
+        let read = self
+            .reading("open a session", move |shared, connection| Ok(read::open(shared, connection, session)));
+        async move { read.await? }.boxed()
+    }
+
+    fn find_key(&self, session: SessionId, key: MessageKey) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>> {
+        self.reading("look up a key", move |_, connection| read::key(connection, session, &key))
+    }
+
+    fn save_snapshot(&self, session: SessionId, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.ask(|answer| Request::Snapshot { session, snapshot, answer }, |dead| Err(dead.into()))
+    }
+
+    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
+        self.reading("list open runs", |_, connection| read::open_runs(connection))
+    }
+
+    fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
+        self.ask(
+            |answer| Request::Erase { claim, answer },
+            |dead| Err(AppendError::Unknown { reason: dead.reason }),
+        )
+    }
+
+    fn revive(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.ask(|answer| Request::Revive { answer }, |dead| Err(dead.into()))
+    }
+}
+
+impl Catalog for SqliteStore {
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<ListRow>, StoreError>> {
+        self.reading("list sessions", move |_, connection| read::list(connection, &query))
+    }
+
+    fn turns(
+        &self,
+        session: SessionId,
+        before: Option<TurnId>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
+        self.reading("read a page of turns", move |_, connection| read::turns(connection, session, before, count))
+    }
+
+    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        self.reading("search", move |_, connection| read::search(connection, &words, count))
+    }
+
+    fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.ask(|answer| Request::Settle { answer }, |dead| Err(dead.into()))
+    }
+
+    fn lag_micros(&self) -> i64 {
+        self.shared.lag_micros.load(Ordering::Relaxed)
+    }
+}
+
+impl Blobs for SqliteStore {
+    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
+        self.ask(|answer| Request::PutBlob { bytes, answer }, |dead| Err(dead.into()))
+    }
+
+    fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
+        let shared = self.shared.clone();
+        async move {
+            let failed = |reason: String| StoreError::Failed { doing: "read a blob", reason };
+            let read = tokio::task::spawn_blocking(move || shared.blobs.get(&hash)).await;
+            read.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
+        }
+        .boxed()
+    }
+}

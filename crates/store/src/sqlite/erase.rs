@@ -1,0 +1,157 @@
+//! What is removed with a session: its log, packs, words, snapshot and keys, and the blobs that nobody else uses.
+//! Its ids stay, as used. A beginning that branches share stays for them, without a name.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, OptionalExtension, Params, params};
+use session::{BlobHash, Event, Link, Message, Seq};
+
+use super::append::link;
+use super::project::{make_packs, store_pack};
+use super::read::{self, Stop};
+use super::tail::Tail;
+use super::{Fault, index};
+
+/// Removes a session in the current transaction and answers the blobs that nobody uses any more.
+pub(super) fn erase(connection: &Connection, tail: &Tail, no: i64) -> Result<BTreeSet<BlobHash>, Fault> {
+    connection.execute("UPDATE session_ids SET no = NULL WHERE no = ?", [no])?;
+    for table in ["list", "keys", "open_runs", "snapshots", "turns", "watermarks"] {
+        connection.execute(&format!("DELETE FROM {table} WHERE no = ?"), [no])?;
+    }
+    connection.execute("DELETE FROM fulltext WHERE rowid IN (SELECT id FROM documents WHERE no = ?)", [no])?;
+    connection.execute("DELETE FROM documents WHERE no = ?", [no])?;
+    let mut unused = BTreeSet::new();
+    purge(connection, tail, no, &mut unused)?;
+    if !unused.is_empty() {
+        let others = tail_blobs(connection, "no != 0", [])?;
+        unused.retain(|blob| !others.contains(blob));
+    }
+    let mut used = connection.prepare("SELECT 1 FROM blob_uses WHERE blob = ? LIMIT 1")?;
+    for blob in std::mem::take(&mut unused) {
+        if !used.exists([&blob.0])? {
+            unused.insert(blob);
+        }
+    }
+    // Deleted words leave the index's segments only when those are rewritten.
+    connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')", [])?;
+    Ok(unused)
+}
+
+/// Removes a log as far as no branch shares it, and the trunks that nobody shares any more. Adds the blobs that it
+/// used to `blobs`.
+fn purge(connection: &Connection, tail: &Tail, no: i64, blobs: &mut BTreeSet<BlobHash>) -> Result<(), Fault> {
+    let used = used_blobs(connection, no)?;
+    connection.execute("DELETE FROM blob_uses WHERE no = ?", [no])?;
+    let shared: Option<u64> =
+        connection.query_row("SELECT max(base_seq) FROM logs WHERE parent = ?", [no], |row| row.get(0))?;
+    if let Some(shared) = shared {
+        connection.execute("UPDATE logs SET trunk = 1, node = NULL WHERE no = ?", [no])?;
+        if !used.is_empty() {
+            note_blobs(connection, tail, no, Seq(shared))?;
+        }
+        blobs.extend(used);
+        return cut(connection, tail, no, Seq(shared));
+    }
+    blobs.extend(used);
+    let parent: Option<i64> = connection.query_row("SELECT parent FROM logs WHERE no = ?", [no], |row| row.get(0))?;
+    connection.execute("DELETE FROM packs WHERE no = ?", [no])?;
+    blank(connection, no, 0)?;
+    connection.execute("DELETE FROM logs WHERE no = ?", [no])?;
+    if let Some(parent) = parent {
+        let trunk: bool = connection.query_row("SELECT trunk FROM logs WHERE no = ?", [parent], |row| row.get(0))?;
+        if trunk {
+            return purge(connection, tail, parent, blobs);
+        }
+    }
+    Ok(())
+}
+
+/// Keeps a log up to `end` alone, in packs alone: nobody writes it any more, so nobody would pack its tail later.
+fn cut(connection: &Connection, tail: &Tail, no: i64, end: Seq) -> Result<(), Fault> {
+    let whole = connection
+        .query_row(
+            "SELECT last_seq, last_epoch, last_hash FROM packs WHERE no = ? AND last_seq <= ?
+             ORDER BY first_seq DESC LIMIT 1",
+            params![no, end.0],
+            |row| Ok(link(row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .optional()?;
+    let prev: Link = whole.map_or_else(|| read::log(connection, no).map(|log| log.base), Ok)?;
+    let mut entries = Vec::new();
+    let count = usize::try_from(end.0.saturating_sub(prev.seq.0)).unwrap_or(usize::MAX);
+    match read::collect(connection, &|no| tail.get(no).cloned(), no, prev.seq, count, &mut entries) {
+        Ok(_) => {}
+        Err(Stop::Fault(fault)) => return Err(fault),
+        // What cannot be read cannot be packed anew: it stays as it is, and only what stands after it goes.
+        Err(Stop::Damage(_)) => {
+            connection.execute("DELETE FROM packs WHERE no = ? AND first_seq > ?", params![no, end.0])?;
+            return blank(connection, no, end.0);
+        }
+    }
+    connection.execute("DELETE FROM packs WHERE no = ? AND first_seq > ?", params![no, prev.seq.0])?;
+    blank(connection, no, 0)?;
+    make_packs(prev, &entries)?.iter().try_for_each(|pack| store_pack(connection, no, pack))
+}
+
+/// Notes the blobs that a log uses up to `end`; those after it are no longer used.
+fn note_blobs(connection: &Connection, tail: &Tail, no: i64, end: Seq) -> Result<(), Fault> {
+    let mut after = read::log(connection, no)?.base.seq;
+    while after < end {
+        let mut entries = Vec::new();
+        let count = usize::try_from(end.0 - after.0).unwrap_or(usize::MAX).min(10_000);
+        // Damage ends the reading; a blob that only stands behind it cannot be shown either.
+        if let Err(Stop::Fault(fault)) =
+            read::collect(connection, &|no| tail.get(no).cloned(), no, after, count, &mut entries)
+        {
+            return Err(fault);
+        }
+        let Some(last) = entries.last() else { return Ok(()) };
+        after = last.seq;
+        for message in entries.iter().filter_map(|entry| message(&entry.event)) {
+            index::blobs(connection, no, message)?;
+        }
+    }
+    Ok(())
+}
+
+/// Blanks rows of the tail. They go when the tail is trimmed: its row ids have no gap, so that a missing row shows.
+fn blank(connection: &Connection, no: i64, after: u64) -> Result<(), Fault> {
+    connection.execute(
+        "UPDATE tail SET no = 0, seq = 0, time = 0, epoch = 0, hash = x'', body = '' WHERE no = ? AND seq > ?",
+        params![no, after],
+    )?;
+    Ok(())
+}
+
+/// Blobs that the session uses, also those that are not indexed yet.
+fn used_blobs(connection: &Connection, no: i64) -> Result<BTreeSet<BlobHash>, Fault> {
+    let mut indexed = connection.prepare("SELECT blob FROM blob_uses WHERE no = ?")?;
+    let mut blobs: BTreeSet<BlobHash> =
+        indexed.query_map([no], |row| row.get(0).map(BlobHash))?.collect::<rusqlite::Result<_>>()?;
+    blobs.extend(tail_blobs(connection, "no = ?", [no])?);
+    Ok(blobs)
+}
+
+/// Blobs that some rows of the tail use.
+fn tail_blobs(connection: &Connection, rows: &str, of: impl Params) -> Result<BTreeSet<BlobHash>, Fault> {
+    let sql = format!("SELECT body FROM tail WHERE {rows} AND body LIKE '%\"attachments\"%'");
+    let mut select = connection.prepare(&sql)?;
+    let mut bodies = select.query(of)?;
+    let mut blobs = BTreeSet::new();
+    while let Some(row) = bodies.next()? {
+        let body: String = row.get(0)?;
+        if let Some(message) = serde_json::from_str(&body).ok().as_ref().and_then(message) {
+            blobs.extend(message.attachments.iter().map(|attachment| attachment.blob.clone()));
+        }
+    }
+    Ok(blobs)
+}
+
+fn message(event: &Event) -> Option<&Message> {
+    match event {
+        Event::MessagePosted { message, .. }
+        | Event::MessageEdited { message, .. }
+        | Event::QueuedEdited { message, .. } => Some(message),
+        _ => None,
+    }
+}

@@ -1,0 +1,130 @@
+//! What the tail holds, learnt from the disk alone, with every link of its chain checked.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::{Connection, OptionalExtension};
+use session::{Link, SessionId};
+use uuid::Uuid;
+
+use super::append::{Head, load_head};
+use super::read::{self, StoredRow, stored_row};
+use super::tail::Tail;
+use super::Fault;
+
+/// Rows read in one go.
+const PAGE: i64 = 2_000;
+
+/// What was found.
+pub(super) struct Loaded {
+    pub(super) tail: Tail,
+    /// Sessions that have something in the tail.
+    pub(super) heads: Vec<(SessionId, Head)>,
+    /// Logs whose rows do not follow each other, or are fewer than something else proves.
+    pub(super) damaged: HashSet<i64>,
+}
+
+pub(super) fn tail(connection: &Connection) -> Result<Loaded, Fault> {
+    let (first, last): (Option<i64>, Option<i64>) =
+        connection.query_row("SELECT min(id), max(id) FROM tail", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut tail = Tail::default();
+    // Row ids go on where the packs' rows once stood, so that none is ever used twice.
+    tail.first_row = first.unwrap_or(1);
+    tail.next_row = last.map_or(1, |last| last + 1);
+    let mut damaged = HashSet::new();
+    let mut ends: HashMap<i64, Link> = HashMap::new();
+    let mut next = tail.first_row;
+    let mut select = connection
+        .prepare("SELECT seq, time, epoch, hash, body, id, no FROM tail WHERE id >= ? ORDER BY id LIMIT ?")?;
+    while next < tail.next_row {
+        let rows = select.query_map([next, PAGE], |row| {
+            let no: i64 = row.get(6)?;
+            let stored = if no == 0 { None } else { Some(stored_row(row)?) };
+            Ok((row.get::<_, i64>(5)?, no, stored))
+        })?;
+        let before = next;
+        for row in rows {
+            let (id, no, stored) = row?;
+            if id != next {
+                return Err(Fault::Damaged(format!("rows {next} to {} of the tail are missing", id - 1)));
+            }
+            next = id + 1;
+            if let Some(stored) = stored {
+                take(connection, &mut tail, &mut ends, &mut damaged, id, no, &stored)?;
+            }
+        }
+        if next == before {
+            return Err(Fault::Damaged(format!("row {next} of the tail is missing")));
+        }
+    }
+    witnesses(connection, &ends, &mut damaged)?;
+    let heads = heads(connection, &tail)?;
+    Ok(Loaded { tail, heads, damaged })
+}
+
+/// Takes one row, if it is not packed already and follows the one before it.
+fn take(
+    connection: &Connection,
+    tail: &mut Tail,
+    ends: &mut HashMap<i64, Link>,
+    damaged: &mut HashSet<i64>,
+    id: i64,
+    no: i64,
+    stored: &StoredRow,
+) -> Result<(), Fault> {
+    let end = match ends.get(&no) {
+        Some(end) => *end,
+        None => {
+            let end = read::end(connection, None, no)?;
+            ends.insert(no, end);
+            end
+        }
+    };
+    if stored.seq <= end.seq || damaged.contains(&no) {
+        return Ok(());
+    }
+    let hash = end.hash.next(stored.seq, stored.time, stored.epoch, &stored.body);
+    let link = Link { seq: stored.seq, epoch: stored.epoch, hash: stored.hash };
+    if stored.seq != end.seq.next() || stored.epoch < end.epoch || hash != stored.hash {
+        // The row stays known, so that a reader is told of the damage instead of a shorter log.
+        damaged.insert(no);
+    }
+    tail.push(no, id, end, link, stored.body.len());
+    ends.insert(no, link);
+    Ok(())
+}
+
+/// A log that ends before what was indexed, snapshotted or started in it has lost its end.
+fn witnesses(
+    connection: &Connection,
+    ends: &HashMap<i64, Link>,
+    damaged: &mut HashSet<i64>,
+) -> Result<(), Fault> {
+    let mut open = connection.prepare("SELECT no, max(run) FROM open_runs GROUP BY no")?;
+    let mut rows = open.query([])?;
+    while let Some(row) = rows.next()? {
+        let (no, run): (i64, u64) = (row.get(0)?, row.get(1)?);
+        let end = match ends.get(&no) {
+            Some(end) => *end,
+            None => read::end(connection, None, no)?,
+        };
+        if end.seq.0 < run {
+            damaged.insert(no);
+        }
+    }
+    Ok(())
+}
+
+fn heads(connection: &Connection, tail: &Tail) -> Result<Vec<(SessionId, Head)>, Fault> {
+    let mut heads = Vec::new();
+    for (no, _) in tail.sessions() {
+        let key: Option<[u8; 16]> = connection
+            .prepare_cached("SELECT key FROM logs WHERE no = ? AND trunk = 0")?
+            .query_row([no], |row| row.get(0))
+            .optional()?;
+        let Some(session) = key.map(|key| SessionId(Uuid::from_bytes(key))) else { continue };
+        if let Some(head) = load_head(connection, tail, session)? {
+            heads.push((session, head));
+        }
+    }
+    Ok(heads)
+}

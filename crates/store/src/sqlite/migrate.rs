@@ -1,0 +1,35 @@
+//! Brings a file to today's schema, one migration a transaction; a file of a newer version is refused.
+
+use rusqlite::Connection;
+
+use super::Fault;
+
+/// Every migration, in order. A released one is never changed.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql")];
+
+/// Marks a file as ours: "EvTn".
+const APPLICATION_ID: i64 = 0x4576_546e;
+
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+    let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let version: usize = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if application != APPLICATION_ID && (application != 0 || version != 0) {
+        return Err(Fault::Refused("the file is not an Everturn store".to_owned()));
+    }
+    if version > MIGRATIONS.len() {
+        let ours = MIGRATIONS.len();
+        return Err(Fault::Refused(format!(
+            "the store has schema {version}, this version knows {ours}; nothing was changed, start the newer version"
+        )));
+    }
+    for (at, migration) in MIGRATIONS.iter().enumerate().skip(version) {
+        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        transaction.execute_batch(migration)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", at + 1)?;
+        fault::hit("migrate.before_commit")?;
+        transaction.commit()?;
+        fault::hit("migrate.after_commit")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! How entries stand in a pack: columns of times, epochs and lengths, then the bodies, compressed as one.
+//!
+//! The chain needs no column: it is computed anew from the bytes and must end at the pack's last link.
+
+use session::{Damage, Entry, Epoch, Link, Seq, Time};
+
+/// Compression level: 3 is zstd's default, fast enough to never be what the store waits for.
+const LEVEL: i32 = 3;
+
+/// Bytes that a pack may hold unpacked. A larger claim is damage, not data.
+const UNPACKED_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// One stored entry, before its event is read.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) seq: Seq,
+    pub(super) time: Time,
+    pub(super) epoch: Epoch,
+    pub(super) body: String,
+}
+
+/// Packs consecutive rows.
+pub(super) fn encode(rows: &[Row]) -> std::io::Result<Vec<u8>> {
+    let mut plain = Vec::with_capacity(rows.iter().map(|row| row.body.len() + 6).sum::<usize>() + 8);
+    put(&mut plain, rows.len() as u64);
+    let mut time = 0;
+    for row in rows {
+        put(&mut plain, zigzag(row.time.0.wrapping_sub(time)));
+        time = row.time.0;
+    }
+    let mut epoch = 0;
+    for row in rows {
+        put(&mut plain, row.epoch.0.wrapping_sub(epoch));
+        epoch = row.epoch.0;
+    }
+    rows.iter().for_each(|row| put(&mut plain, row.body.len() as u64));
+    rows.iter().for_each(|row| plain.extend_from_slice(row.body.as_bytes()));
+    zstd::bulk::compress(&plain, LEVEL)
+}
+
+/// Unpacks the entries after `after` and checks the chain from `prev` to `last`. On damage, gives what stands before
+/// it and the damage.
+pub(super) fn decode(body: &[u8], prev: &Link, last: &Link, after: Seq) -> (Vec<Entry>, Option<Damage>) {
+    let mut entries = Vec::new();
+    let unreadable = |seq: Seq, error: &str| Some(Damage::Unreadable { seq, error: error.to_owned() });
+    let first = prev.seq.next();
+    let Ok(plain) = zstd::stream::decode_all(body) else { return (entries, unreadable(first, "not a pack")) };
+    if plain.len() > UNPACKED_BYTES_MAX {
+        return (entries, unreadable(first, "too large for a pack"));
+    }
+    let Some(rows) = rows(&plain, first) else { return (entries, unreadable(first, "not the shape of a pack")) };
+    let mut link = *prev;
+    for row in rows {
+        if row.seq <= after {
+            let hash = link.hash.next(row.seq, row.time, row.epoch, row.body);
+            link = Link { seq: row.seq, epoch: row.epoch, hash };
+            continue;
+        }
+        match Entry::open(&link, row.seq, row.time, row.epoch, row.body, None) {
+            Ok(entry) => {
+                link = entry.link();
+                entries.push(entry);
+            }
+            Err(damage) => return (entries, Some(damage)),
+        }
+    }
+    if link != *last {
+        // Without a hash an entry it cannot be told which one changed, so none of them counts.
+        return (Vec::new(), Some(Damage::ChainBroken { seq: first }));
+    }
+    (entries, None)
+}
+
+struct PlainRow<'a> {
+    seq: Seq,
+    time: Time,
+    epoch: Epoch,
+    body: &'a str,
+}
+
+fn rows(plain: &[u8], first: Seq) -> Option<Vec<PlainRow<'_>>> {
+    let mut rest = plain;
+    let count = usize::try_from(take(&mut rest)?).ok().filter(|count| *count <= plain.len())?;
+    let mut times = Vec::with_capacity(count);
+    let mut time = 0_i64;
+    for _ in 0..count {
+        time = time.wrapping_add(unzigzag(take(&mut rest)?));
+        times.push(Time(time));
+    }
+    let mut epochs = Vec::with_capacity(count);
+    let mut epoch = 0_u64;
+    for _ in 0..count {
+        epoch = epoch.wrapping_add(take(&mut rest)?);
+        epochs.push(Epoch(epoch));
+    }
+    let lengths: Vec<u64> = (0..count).map(|_| take(&mut rest)).collect::<Option<_>>()?;
+    let mut rows = Vec::with_capacity(count);
+    for (at, length) in lengths.into_iter().enumerate() {
+        let (body, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+        rest = after;
+        let body = std::str::from_utf8(body).ok()?;
+        rows.push(PlainRow { seq: Seq(first.0 + at as u64), time: times[at], epoch: epochs[at], body });
+    }
+    rest.is_empty().then_some(rows)
+}
+
+fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    out.push(number.to_le_bytes()[0]);
+}
+
+fn take(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, after) = rest.split_first()?;
+        *rest = after;
+        number |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)).cast_unsigned()
+}
+
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -((number & 1).cast_signed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(count: u64) -> (Link, Vec<Entry>) {
+        let start = Link { seq: Seq(41), epoch: Epoch(2), hash: session::Hash([7; 16]) };
+        let mut link = start;
+        let entries = (0..count)
+            .map(|at| {
+                let run = session::RunId(3);
+                let event = session::Event::TextAdded { run, text: format!("word {at} ") };
+                let time = Time(1_700_000_000_000_000 - at.cast_signed() * 37 + 5_000);
+                let entry = Entry::seal(&link, time, Epoch(3 + at / 50), event);
+                link = entry.link();
+                entry
+            })
+            .collect();
+        (start, entries)
+    }
+
+    fn packed(entries: &[Entry]) -> Vec<u8> {
+        let rows: Vec<Row> = entries
+            .iter()
+            .map(|entry| Row { seq: entry.seq, time: entry.time, epoch: entry.epoch, body: entry.body.to_string() })
+            .collect();
+        encode(&rows).unwrap()
+    }
+
+    #[test]
+    fn a_pack_gives_back_the_same_entries() {
+        let (start, entries) = log(200);
+        let body = packed(&entries);
+        let last = entries.last().unwrap().link();
+        assert_eq!(decode(&body, &start, &last, Seq(0)), (entries.clone(), None));
+        assert_eq!(decode(&body, &start, &last, Seq(141)), (entries[100..].to_vec(), None));
+        assert!(body.len() < 2_400, "{} bytes for 200 short chunks", body.len());
+    }
+
+    #[test]
+    fn no_flipped_bit_goes_unnoticed() {
+        let (start, entries) = log(20);
+        let body = packed(&entries);
+        let last = entries.last().unwrap().link();
+        for bit in 0..body.len() * 8 {
+            let mut damaged = body.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let (given, damage) = decode(&damaged, &start, &last, Seq(0));
+            // A bit that the format ignores leaves every entry as it was.
+            assert!(damage.is_some() || given == entries, "bit {bit}");
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! How entries are read back, from packs and tail, and what the catalog answers.
+
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+use session::{
+    Damage, Entry, Epoch, Fingerprint, Hash, Link, MessageKey, RunId, Seq, SessionId, SlotNo, Time, TurnId,
+};
+use uuid::Uuid;
+
+use crate::catalog::{DocumentKind, Hit, ListQuery, ListRow, TurnRow};
+use crate::error::{OpenError, ReadError};
+use crate::{KeyUse, OpenRun, Opened, Snapshot};
+
+use super::append::{link, shelf_number};
+use super::tail::{Tail, TailSession};
+use super::{Fault, Shared, pack};
+
+/// Where an id leads: `None` never used, `Some(None)` deleted.
+pub(super) fn id(connection: &Connection, session: SessionId) -> Result<Option<Option<i64>>, Fault> {
+    Ok(connection
+        .prepare_cached("SELECT no FROM session_ids WHERE id = ?")?
+        .query_row([session.0.as_bytes().as_slice()], |row| row.get(0))
+        .optional()?)
+}
+
+/// A log and the link before its own first entry.
+pub(super) struct Log {
+    no: i64,
+    parent: Option<i64>,
+    pub(super) base: Link,
+}
+
+pub(super) fn log(connection: &Connection, no: i64) -> Result<Log, Fault> {
+    Ok(connection
+        .prepare_cached("SELECT parent, base_seq, base_epoch, base_hash FROM logs WHERE no = ?")?
+        .query_row([no], |row| {
+            Ok(Log { no, parent: row.get(0)?, base: link(row.get(1)?, row.get(2)?, row.get(3)?) })
+        })?)
+}
+
+/// The end of a log.
+pub(super) fn end(connection: &Connection, tail: Option<&TailSession>, no: i64) -> Result<Link, Fault> {
+    if let Some(tail) = tail {
+        return Ok(tail.last);
+    }
+    let packed = connection
+        .prepare_cached("SELECT last_seq, last_epoch, last_hash FROM packs WHERE no = ? ORDER BY first_seq DESC LIMIT 1")?
+        .query_row([no], |row| Ok(link(row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    match packed {
+        Some(packed) => Ok(packed),
+        None => Ok(log(connection, no)?.base),
+    }
+}
+
+/// The link of one entry, for a branch that begins there.
+pub(super) fn link_at(connection: &Connection, tail: &Tail, no: i64, at: Seq) -> Result<Option<Link>, Fault> {
+    if at == Seq(0) {
+        return Ok(Some(Link::START));
+    }
+    let before = Seq(at.0 - 1);
+    let mut entries = Vec::new();
+    match collect(connection, &|no| tail.get(no).cloned(), no, before, 1, &mut entries) {
+        Ok(_) => Ok(entries.first().map(Entry::link)),
+        Err(Stop::Fault(fault)) => Err(fault),
+        Err(Stop::Damage(damage)) => Err(Fault::Damaged(damage.to_string())),
+    }
+}
+
+/// Why collecting ended early.
+pub(super) enum Stop {
+    Fault(Fault),
+    Damage(Damage),
+}
+
+impl<E: Into<Fault>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Entries of a session after `after`, at most `limit`.
+pub(super) fn entries(
+    shared: &Shared,
+    connection: &mut Connection,
+    session: SessionId,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Entry>, ReadError> {
+    let failed = |fault: Fault| ReadError::Store(fault.doing("read entries"));
+    let Some(Some(no)) = id_or_key(connection, session).map_err(failed)? else { return Err(ReadError::Unknown(session)) };
+    // The tail is copied before the read transaction begins: what is packed and trimmed in between stands in packs
+    // that the transaction sees.
+    let tail = tails(shared, connection, no).map_err(failed)?;
+    let transaction = connection.transaction().map_err(|error| failed(error.into()))?;
+    let find = |no: i64| tail.iter().find(|(of, _)| *of == no).map(|(_, tail)| tail.clone());
+    let head = end(&transaction, find(no).as_ref(), no).map_err(failed)?;
+    if after > head.seq {
+        return Err(ReadError::BeyondEnd { after, head: head.seq });
+    }
+    let mut entries = Vec::new();
+    match collect(&transaction, &find, no, after, limit, &mut entries) {
+        Ok(_) => Ok(entries),
+        Err(Stop::Fault(fault)) => Err(failed(fault)),
+        Err(Stop::Damage(_)) if !entries.is_empty() => Ok(entries),
+        Err(Stop::Damage(damage)) => Err(ReadError::Damaged { intact: after, damage }),
+    }
+}
+
+/// Copies of the tails of a log and of those whose beginning it shares.
+pub(super) fn tails(shared: &Shared, connection: &Connection, no: i64) -> Result<Vec<(i64, TailSession)>, Fault> {
+    let mut tails = Vec::new();
+    let mut next = Some(no);
+    while let Some(no) = next {
+        if let Some(tail) = shared.tail().get(no) {
+            tails.push((no, tail.clone()));
+        }
+        next = log(connection, no)?.parent;
+    }
+    Ok(tails)
+}
+
+/// Collects entries in order: shared beginning, packs, tail. Answers the link reached.
+pub(super) fn collect(
+    connection: &Connection,
+    tail: &dyn Fn(i64) -> Option<TailSession>,
+    no: i64,
+    after: Seq,
+    limit: usize,
+    entries: &mut Vec<Entry>,
+) -> Result<Link, Stop> {
+    let log = log(connection, no)?;
+    if let Some(parent) = log.parent.filter(|_| after < log.base.seq) {
+        let wanted = usize::try_from(log.base.seq.0 - after.0).unwrap_or(usize::MAX).min(limit);
+        let reached = collect(connection, tail, parent, after, wanted, entries)?;
+        if entries.len() >= limit || reached.seq < log.base.seq {
+            return Ok(reached);
+        }
+    }
+    let mut link = log.base;
+    let from = after.max(log.base.seq);
+    let mut packs = connection.prepare_cached(
+        "SELECT last_seq, last_epoch, last_hash, first_seq, prev_epoch, prev_hash, body FROM packs
+         WHERE no = ?1 AND first_seq >= coalesce((SELECT max(first_seq) FROM packs WHERE no = ?1 AND first_seq <= ?2), 0)
+         ORDER BY first_seq",
+    )?;
+    let mut rows = packs.query(params![log.no, from.0 + 1])?;
+    let mut first = true;
+    while let Some(row) = rows.next()? {
+        let last = super::append::link(row.get(0)?, row.get(1)?, row.get(2)?);
+        let first_seq: u64 = row.get(3)?;
+        let prev = super::append::link(first_seq.saturating_sub(1), row.get(4)?, row.get(5)?);
+        if !first && prev != link {
+            return Err(Stop::Damage(Damage::ChainBroken { seq: Seq(first_seq) }));
+        }
+        first = false;
+        link = last;
+        if last.seq <= from {
+            continue;
+        }
+        let (mut unpacked, damage) = pack::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?, &prev, &last, from);
+        unpacked.truncate(limit - entries.len());
+        entries.append(&mut unpacked);
+        if let Some(damage) = damage {
+            return Err(Stop::Damage(damage));
+        }
+        if entries.len() >= limit {
+            return Ok(link);
+        }
+    }
+    drop(rows);
+    collect_tail(connection, tail(log.no).as_ref(), link, from, limit, entries)
+}
+
+/// Collects the entries after `from` that stand in the tail, behind packs that end at `packed`.
+fn collect_tail(
+    connection: &Connection,
+    tail: Option<&TailSession>,
+    packed: Link,
+    from: Seq,
+    limit: usize,
+    entries: &mut Vec<Entry>,
+) -> Result<Link, Stop> {
+    let Some(tail) = tail else { return Ok(packed) };
+    let from = from.max(packed.seq);
+    let rows = tail.rows_after(from);
+    if rows.is_empty() {
+        return Ok(packed);
+    }
+    let mut select = connection.prepare_cached("SELECT seq, time, epoch, hash, body FROM tail WHERE id = ?")?;
+    // Each row carries its hash; the link before the first wanted one is the pack's or the row's before it.
+    let mut link = match from {
+        from if from == packed.seq => packed,
+        from if from == tail.prev.seq => tail.prev,
+        from => {
+            let at = usize::try_from(from.0 - tail.prev.seq.0 - 1).unwrap_or(usize::MAX);
+            let row = tail.rows.get(at).copied().unwrap_or(-1);
+            let stored = select.query_row([row], stored_row).optional()?;
+            stored.map_or(packed, |stored| Link { seq: from, epoch: stored.epoch, hash: stored.hash })
+        }
+    };
+    for row in rows.iter().take(limit.saturating_sub(entries.len())) {
+        let missing = || Damage::Unreadable { seq: link.seq.next(), error: "its row is missing".to_owned() };
+        let stored = match select.query_row([row], stored_row).optional() {
+            Ok(stored) => stored.ok_or_else(missing).map_err(Stop::Damage)?,
+            Err(error) => return Err(unreadable(link.seq.next(), error)),
+        };
+        let opened = Entry::open(&link, stored.seq, stored.time, stored.epoch, stored.body, Some(stored.hash));
+        let entry = opened.map_err(Stop::Damage)?;
+        link = entry.link();
+        entries.push(entry);
+    }
+    Ok(link)
+}
+
+/// A row that SQLite itself cannot read is damage of this session, not of the store.
+fn unreadable(seq: Seq, error: rusqlite::Error) -> Stop {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DatabaseCorrupt) | None => {
+            Stop::Damage(Damage::Unreadable { seq, error: error.to_string() })
+        }
+        Some(_) => Stop::Fault(error.into()),
+    }
+}
+
+pub(super) struct StoredRow {
+    pub(super) seq: Seq,
+    pub(super) time: Time,
+    pub(super) epoch: Epoch,
+    pub(super) hash: Hash,
+    pub(super) body: String,
+}
+
+pub(super) fn stored_row(row: &SqlRow<'_>) -> rusqlite::Result<StoredRow> {
+    Ok(StoredRow {
+        seq: Seq(row.get(0)?),
+        time: Time(row.get(1)?),
+        epoch: Epoch(row.get(2)?),
+        hash: Hash(row.get(3)?),
+        body: row.get(4)?,
+    })
+}
+
+/// Where a session's log ends, and its newest snapshot.
+pub(super) fn open(shared: &Shared, connection: &mut Connection, session: SessionId) -> Result<Opened, OpenError> {
+    let failed = |fault: Fault| OpenError::Store(fault.doing("open a session"));
+    let no = match id(connection, session).map_err(failed)? {
+        None => return Err(OpenError::Unknown(session)),
+        Some(None) => return Err(OpenError::Deleted(session)),
+        Some(Some(no)) => no,
+    };
+    let tail = shared.tail().get(no).cloned();
+    let read = || -> Result<Opened, Fault> {
+        let end = end(connection, tail.as_ref(), no)?;
+        let key: [u8; 16] = connection.query_row("SELECT key FROM logs WHERE no = ?", [no], |row| row.get(0))?;
+        let snapshot = connection
+            .prepare_cached("SELECT seq, epoch, hash, body FROM snapshots WHERE no = ?")?
+            .query_row([no], |row| Ok((link(row.get(0)?, row.get(1)?, row.get(2)?), row.get::<_, Vec<u8>>(3)?)))
+            .optional()?;
+        // A snapshot that cannot be read is only a longer fold.
+        let snapshot = snapshot.filter(|(at, _)| at.seq <= end.seq).and_then(|(at, body)| {
+            let state = zstd::stream::decode_all(body.as_slice()).ok()?;
+            Some(Snapshot { at, state })
+        });
+        Ok(Opened { session: SessionId(Uuid::from_bytes(key)), end, snapshot })
+    };
+    let opened = read().map_err(failed)?;
+    if opened.end == Link::START {
+        // Claimed, but its first entry never came: there is no such session for anyone.
+        return Err(OpenError::Unknown(session));
+    }
+    Ok(opened)
+}
+
+/// The id under which a log was made leads to it inside the store, also when it was deleted as an address.
+fn id_or_key(connection: &Connection, session: SessionId) -> Result<Option<Option<i64>>, Fault> {
+    let no = connection
+        .prepare_cached("SELECT no FROM logs WHERE key = ? AND trunk = 0")?
+        .query_row([session.0.as_bytes().as_slice()], |row| row.get(0))
+        .optional()?;
+    match no {
+        Some(no) => Ok(Some(Some(no))),
+        None => id(connection, session),
+    }
+}
+
+pub(super) fn key(connection: &Connection, session: SessionId, key: &MessageKey) -> Result<Option<KeyUse>, Fault> {
+    if fault::planted("no_key") {
+        return Ok(None);
+    }
+    let Some(Some(no)) = id_or_key(connection, session)? else { return Ok(None) };
+    Ok(connection
+        .prepare_cached("SELECT seq, fingerprint FROM keys WHERE no = ? AND key = ?")?
+        .query_row(params![no, key.0], |row| {
+            Ok(KeyUse { seq: Seq(row.get(0)?), fingerprint: Fingerprint(row.get(1)?) })
+        })
+        .optional()?)
+}
+
+pub(super) fn open_runs(connection: &Connection) -> Result<Vec<OpenRun>, Fault> {
+    let mut select =
+        connection.prepare_cached("SELECT logs.key, run, spool FROM open_runs JOIN logs USING (no) ORDER BY no, run")?;
+    let rows = select.query_map([], |row| {
+        Ok(OpenRun {
+            session: SessionId(Uuid::from_bytes(row.get(0)?)),
+            run: RunId(row.get(1)?),
+            spool: row.get::<_, Option<u32>>(2)?.map(SlotNo),
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+const LIST_COLUMNS: &str = "logs.key, title, named_by_person, created_at, active_at, run, messages, pinned, archived, trashed";
+
+fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
+    Ok(ListRow {
+        session: SessionId(Uuid::from_bytes(row.get(0)?)),
+        title: row.get(1)?,
+        named_by_person: row.get(2)?,
+        created_at: Time(row.get(3)?),
+        active_at: Time(row.get(4)?),
+        run: row.get::<_, Option<u64>>(5)?.map(RunId),
+        messages: row.get(6)?,
+        pinned: row.get(7)?,
+        archived: row.get(8)?,
+        trashed: row.get(9)?,
+    })
+}
+
+pub(super) fn list_row(connection: &Connection, no: i64) -> Result<Option<ListRow>, Fault> {
+    Ok(connection
+        .prepare_cached(&format!("SELECT {LIST_COLUMNS} FROM list JOIN logs USING (no) WHERE no = ?"))?
+        .query_row([no], to_list_row)
+        .optional()?)
+}
+
+/// The list row that a branch of `from` after entry `at` starts from: the fold of what it shares.
+pub(super) fn shared_row(
+    shared: &Shared,
+    connection: &mut Connection,
+    session: SessionId,
+    from: SessionId,
+    at: Seq,
+) -> Result<Option<ListRow>, Fault> {
+    let Some(Some(no)) = id(connection, from)? else { return Ok(None) };
+    let tail = tails(shared, connection, no)?;
+    let transaction = connection.transaction()?;
+    let find = |no: i64| tail.iter().find(|(of, _)| *of == no).map(|(_, tail)| tail.clone());
+    let mut row = ListRow::new(session);
+    let mut after = Seq(0);
+    while after < at {
+        let mut entries = Vec::new();
+        let count = usize::try_from(at.0 - after.0).unwrap_or(usize::MAX).min(10_000);
+        match collect(&transaction, &find, no, after, count, &mut entries) {
+            Ok(_) => {}
+            Err(Stop::Fault(fault)) => return Err(fault),
+            Err(Stop::Damage(damage)) => return Err(Fault::Damaged(damage.to_string())),
+        }
+        let Some(last) = entries.last() else { return Ok(None) };
+        after = last.seq;
+        for entry in &entries {
+            row.apply(entry);
+        }
+    }
+    Ok(Some(row))
+}
+
+pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<ListRow>, Fault> {
+    let before = match query.before {
+        None => (i64::MAX, i64::MAX),
+        Some((time, session)) => {
+            let no = id_or_key(connection, session)?.flatten().unwrap_or(i64::MAX);
+            (time.0, no)
+        }
+    };
+    let mut select = connection.prepare_cached(&format!(
+        "SELECT {LIST_COLUMNS} FROM list JOIN logs USING (no)
+         WHERE shelf = ? AND (active_at, list.no) < (?, ?) ORDER BY active_at DESC, list.no DESC LIMIT ?"
+    ))?;
+    let count = i64::try_from(query.count).unwrap_or(i64::MAX);
+    let rows = select.query_map(params![shelf_number(query.shelf), before.0, before.1, count], to_list_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn turns(
+    connection: &Connection,
+    session: SessionId,
+    before: Option<TurnId>,
+    count: usize,
+) -> Result<Vec<TurnRow>, Fault> {
+    let Some(Some(no)) = id_or_key(connection, session)? else { return Ok(Vec::new()) };
+    let end = match before {
+        None => i64::MAX,
+        Some(turn) => connection
+            .prepare_cached("SELECT position FROM turns WHERE no = ? AND turn = ?")?
+            .query_row(params![no, turn.0], |row| row.get::<_, Option<i64>>(0))
+            .optional()?
+            .flatten()
+            .unwrap_or(i64::MAX),
+    };
+    let mut select = connection.prepare_cached(
+        "SELECT position, turn, message, last FROM turns
+         WHERE no = ? AND position IS NOT NULL AND position < ? AND hidden IS NULL ORDER BY position DESC LIMIT ?",
+    )?;
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let rows = select.query_map(params![no, end, count], |row| {
+        Ok(TurnRow {
+            position: Seq(row.get(0)?),
+            turn: TurnId(row.get(1)?),
+            message: Seq(row.get(2)?),
+            last: Seq(row.get(3)?),
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn search(connection: &Connection, words: &str, count: usize) -> Result<Vec<Hit>, Fault> {
+    // Each word is quoted, so that no character of a search is read as an operator.
+    let words = words.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty());
+    let quoted: Vec<String> = words.map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
+    if quoted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut select = connection.prepare_cached(
+        "SELECT logs.key, turn, run FROM (SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
+         JOIN documents ON documents.id = found.rowid JOIN logs USING (no) ORDER BY found.rowid DESC",
+    )?;
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let rows = select.query_map(params![quoted.join(" "), count], |row| {
+        Ok(Hit {
+            session: SessionId(Uuid::from_bytes(row.get(0)?)),
+            turn: TurnId(row.get(1)?),
+            kind: row.get::<_, Option<u64>>(2)?.map_or(DocumentKind::Message, |run| DocumentKind::Answer(RunId(run))),
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}

@@ -1,0 +1,14 @@
+//! What tests, campaigns and benches share: a scripted agent, a clock that is set by hand, a store that can be told
+//! to refuse, and a world that can be crashed and started again.
+
+pub mod agent;
+pub mod clock;
+pub mod refusing;
+pub mod report;
+pub mod world;
+
+pub use agent::{Gate, Script, ScriptedAgent, script};
+pub use clock::HandClock;
+pub use refusing::RefusingStore;
+pub use report::Report;
+pub use world::{World, WorldSettings};

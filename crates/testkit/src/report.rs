@@ -1,0 +1,36 @@
+//! One line a figure: `name value goal ok|short`, the verdict last.
+
+/// Collects figures and whether each reached its goal.
+#[derive(Debug, Default)]
+pub struct Report {
+    short: Vec<String>,
+}
+
+impl Report {
+    /// Prints a figure that reached its goal, or fell short.
+    #[expect(clippy::print_stdout, reason = "figures are printed for people and CI")]
+    pub fn line(&mut self, name: &str, value: impl std::fmt::Display, goal: impl std::fmt::Display, reached: bool) {
+        let verdict = if reached { "ok" } else { "short" };
+        println!("{name} {value} {goal} {verdict}");
+        if !reached {
+            self.short.push(name.to_owned());
+        }
+    }
+
+    /// Prints a figure that has no goal of its own.
+    #[expect(clippy::print_stdout, reason = "figures are printed for people and CI")]
+    pub fn note(&self, text: &str) {
+        println!("# {text}");
+    }
+
+    /// Prints the verdict and says whether everything reached its goal.
+    #[expect(clippy::print_stdout, reason = "figures are printed for people and CI")]
+    pub fn verdict(&self, name: &str) -> bool {
+        if self.short.is_empty() {
+            println!("{name} ok");
+        } else {
+            println!("{name} short: {}", self.short.join(" "));
+        }
+        self.short.is_empty()
+    }
+}

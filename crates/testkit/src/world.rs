@@ -1,0 +1,208 @@
+//! A server's inside on a real directory: SQLite, hub and a scripted agent, that can be crashed and started again.
+#![expect(clippy::expect_used, reason = "tests call this; a world that cannot be made fails the test")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hub::{Create, Followed, Hub, SessionHandle, Settings};
+use session::{AfterCrash, Command, Entry, Message, PostMode, Seq, View};
+use store::Store;
+use store::sqlite::SqliteStore;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::agent::ScriptedAgent;
+use crate::clock::HandClock;
+use crate::refusing::RefusingStore;
+
+/// How long a test waits for something that must happen. Only a failing test waits this long.
+pub const PATIENCE: Duration = Duration::from_secs(8);
+
+/// How a world is made.
+#[derive(Debug, Clone)]
+pub struct WorldSettings {
+    pub after_crash: AfterCrash,
+    pub idle_after: Duration,
+    pub reserve_bytes: u64,
+}
+
+impl Default for WorldSettings {
+    fn default() -> Self {
+        // Tests start and end runs by hand, and a test disk may be small.
+        Self { after_crash: AfterCrash::Wait, idle_after: Duration::from_secs(600), reserve_bytes: 0 }
+    }
+}
+
+/// Everything that lives in a server's process, and the directory that outlives it.
+#[derive(Debug)]
+pub struct World {
+    directory: TempDir,
+    settings: WorldSettings,
+    pub clock: Arc<HandClock>,
+    pub agent: Arc<ScriptedAgent>,
+    live: Option<Live>,
+}
+
+#[derive(Debug)]
+struct Live {
+    runtime: Runtime,
+    hub: Hub,
+    store: Arc<RefusingStore>,
+}
+
+impl World {
+    /// A new world in a directory of its own.
+    pub fn new() -> Self {
+        Self::with(WorldSettings::default())
+    }
+
+    /// A new world that behaves as told.
+    pub fn with(settings: WorldSettings) -> Self {
+        let directory = tempfile::tempdir().expect("make a directory");
+        let mut world =
+            Self { directory, settings, clock: Arc::default(), agent: Arc::default(), live: None };
+        world.start();
+        world
+    }
+
+    /// Starts on what the directory holds.
+    pub fn start(&mut self) {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_time()
+            .build()
+            .expect("make a runtime");
+        let data = store::sqlite::Settings {
+            directory: self.path().to_owned(),
+            reserve_bytes: self.settings.reserve_bytes,
+        };
+        let sqlite = SqliteStore::open(data).expect("open the store");
+        let store = Arc::new(RefusingStore::new(Arc::new(sqlite)));
+        let mut settings = Settings::new(self.spool());
+        settings.slots = 8;
+        settings.after_crash = self.settings.after_crash;
+        settings.idle_after = self.settings.idle_after;
+        let (agent, clock, shared) = (self.agent.clone(), self.clock.clone(), store.clone());
+        let hub = runtime.block_on(Hub::start(shared, agent, clock, settings)).expect("start the hub");
+        self.live = Some(Live { runtime, hub, store });
+    }
+
+    /// Ends everything at once, as a crash does: no writer, run or timer gets another word in.
+    pub fn crash(&mut self) {
+        if let Some(Live { runtime, hub, store }) = self.live.take() {
+            drop(hub);
+            runtime.shutdown_timeout(PATIENCE);
+            store.take_away();
+        }
+    }
+
+    /// A crash and a cold start on a freshly opened store.
+    pub fn restart(&mut self) {
+        self.crash();
+        self.start();
+    }
+
+    /// The data directory.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Where the spool slots are.
+    pub fn spool(&self) -> PathBuf {
+        self.path().join("spool")
+    }
+
+    fn live(&self) -> &Live {
+        self.live.as_ref().expect("the world was crashed and not started again")
+    }
+
+    /// The hub.
+    pub fn hub(&self) -> Hub {
+        self.live().hub.clone()
+    }
+
+    /// The store, with its switch.
+    pub fn store(&self) -> Arc<RefusingStore> {
+        self.live().store.clone()
+    }
+
+    /// Runs a test's future to its end, at most as long as patience lasts.
+    pub fn run<T>(&self, future: impl Future<Output = T>) -> T {
+        let live = self.live();
+        live.runtime.block_on(async { tokio::time::timeout(PATIENCE, future).await }).expect("it took too long")
+    }
+
+    /// A new session.
+    pub fn create(&self) -> SessionHandle {
+        self.run(self.hub().create(Create::default())).expect("create a session")
+    }
+
+    /// Posts a message and waits until it is durable.
+    pub fn post(&self, session: &SessionHandle, text: &str) -> hub::Acknowledged {
+        self.run(session.submit(post(text))).expect("post a message")
+    }
+
+    /// Submits a command that must be accepted.
+    pub fn submit(&self, session: &SessionHandle, command: Command) -> hub::Acknowledged {
+        self.run(session.submit(command)).expect("submit a command")
+    }
+
+    /// The session as a reader sees it now.
+    pub fn view(&self, session: &SessionHandle) -> View {
+        self.run(session.view()).expect("view a session")
+    }
+
+    /// Waits until the session looks as wanted, woken by its entries.
+    pub fn until(&self, session: &SessionHandle, wanted: impl Fn(&View) -> bool) -> View {
+        self.run(until(session, wanted))
+    }
+
+    /// Waits until no run is going on and nothing waits.
+    pub fn until_quiet(&self, session: &SessionHandle) -> View {
+        self.until(session, |view| view.run.is_none() && view.queue.is_empty())
+    }
+
+    /// The whole log.
+    pub fn log(&self, session: &SessionHandle) -> Vec<Entry> {
+        let store: Arc<dyn Store> = self.store();
+        self.run(async {
+            let id = store.open(session.session()).await.expect("open").session;
+            store.read(id, Seq(0), usize::MAX).await.expect("read the log")
+        })
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.crash();
+    }
+}
+
+/// A message as a command.
+pub fn post(text: &str) -> Command {
+    Command::PostMessage { message: Message::text(text), mode: PostMode::Queue, key: None }
+}
+
+/// Waits until the session looks as wanted, woken by its entries.
+pub async fn until(session: &SessionHandle, wanted: impl Fn(&View) -> bool) -> View {
+    loop {
+        let view = session.view().await.expect("view a session");
+        if wanted(&view) {
+            return view;
+        }
+        let mut follower = session.follow(view.seq).await.expect("follow a session");
+        loop {
+            match follower.next().await.expect("follow a session") {
+                Followed::Entry(_) => break,
+                Followed::CaughtUp => {}
+            }
+        }
+    }
+}

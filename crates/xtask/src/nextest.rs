@@ -1,0 +1,191 @@
+//! The test runner as a tool: builds the workspace's tests once, lists them, and runs chosen ones by name.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::workspace_root;
+
+/// Exit code of a run in which at least one test failed.
+const EXIT_TESTS_FAILED: i32 = 100;
+
+/// One test, as the runner lists it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Test {
+    /// Package and binary, `testkit::contract`.
+    pub binary: String,
+    /// Path inside the binary, `stop::c3_one_marker`.
+    pub name: String,
+    /// Marked `#[ignore]`, so it proves nothing.
+    pub ignored: bool,
+}
+
+impl Test {
+    /// The function's own name, without its modules.
+    pub(crate) fn short_name(&self) -> &str {
+        self.name.rsplit("::").next().unwrap_or(&self.name)
+    }
+}
+
+/// How one test ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Green,
+    Red,
+}
+
+/// The built tests of the workspace; later runs reuse the binaries and ask cargo nothing.
+#[derive(Debug)]
+pub(crate) struct Suite {
+    tests: Vec<Test>,
+    binaries: PathBuf,
+    metadata: PathBuf,
+}
+
+/// Which tests to run, and how.
+#[derive(Debug)]
+pub(crate) struct Selection<'a> {
+    /// Function names start with one of these and an underscore.
+    pub prefixes: &'a [&'a str],
+    /// A profile of the runner's configuration.
+    pub profile: &'a str,
+    /// Set for the test processes.
+    pub environment: &'a [(&'a str, &'a str)],
+}
+
+impl Suite {
+    /// Builds every test binary of the workspace and lists the tests in them.
+    pub(crate) fn build() -> Result<Self> {
+        let listing = succeed(cargo(&["nextest", "list", "--workspace", "--message-format", "json"]))?;
+        let tests = read_listing(&listing)?;
+        let arguments =
+            ["nextest", "list", "--workspace", "--list-type", "binaries-only", "--message-format", "json"];
+        let binaries_text = succeed(cargo(&arguments))?;
+        let metadata_text = succeed(cargo(&["metadata", "--format-version", "1"]))?;
+        let parsed: Value = serde_json::from_str(&metadata_text).context("read cargo metadata")?;
+        let target =
+            parsed["target_directory"].as_str().context("cargo metadata names no target directory")?;
+        let directory = PathBuf::from(target).join("contract");
+        fs::create_dir_all(&directory).context("create the scratch directory")?;
+        let suite = Self {
+            tests,
+            binaries: directory.join("binaries.json"),
+            metadata: directory.join("metadata.json"),
+        };
+        fs::write(&suite.binaries, binaries_text).context("write the list of test binaries")?;
+        fs::write(&suite.metadata, metadata_text).context("write cargo metadata")?;
+        Ok(suite)
+    }
+
+    /// Every test that was built.
+    pub(crate) fn tests(&self) -> &[Test] {
+        &self.tests
+    }
+
+    /// Runs the chosen tests to the end, two at a time, and tells how each ended, by function name.
+    pub(crate) fn run(&self, selection: &Selection<'_>) -> Result<BTreeMap<String, Outcome>> {
+        let filter = format!("test(/(^|::)({})_[^:]*$/)", selection.prefixes.join("|"));
+        let mut command = cargo(&["nextest", "run", "--message-format", "libtest-json", "--no-fail-fast"]);
+        command.args(["--test-threads", "2", "--no-tests", "pass", "--profile", selection.profile]);
+        command.arg("--binaries-metadata").arg(&self.binaries);
+        command.arg("--cargo-metadata").arg(&self.metadata);
+        command.args(["-E", &filter]);
+        command.env("NEXTEST_EXPERIMENTAL_LIBTEST_JSON", "1").env("RUST_BACKTRACE", "0");
+        command.envs(selection.environment.iter().copied());
+        let output = command.output().context("run the tests")?;
+        if !matches!(output.status.code(), Some(0 | EXIT_TESTS_FAILED)) {
+            bail!("the test runner gave up: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let outcomes = read_outcomes(&output)?;
+        let expected = self.tests.iter().filter(|test| {
+            !test.ignored && selection.prefixes.iter().any(|prefix| has_prefix(test.short_name(), prefix))
+        });
+        for test in expected {
+            ensure!(
+                outcomes.contains_key(test.short_name()),
+                "the test runner said nothing of {}",
+                test.name
+            );
+        }
+        Ok(outcomes)
+    }
+}
+
+/// Whether a function is named after this rule.
+pub(crate) fn has_prefix(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    command.args(arguments).current_dir(workspace_root()).env("CARGO_TERM_COLOR", "never");
+    command
+}
+
+fn succeed(mut command: Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("run {command:?}"))?;
+    ensure!(output.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).with_context(|| format!("read the output of {command:?}"))
+}
+
+fn read_listing(listing: &str) -> Result<Vec<Test>> {
+    let listing: Value = serde_json::from_str(listing).context("read the list of tests")?;
+    let suites = listing["rust-suites"].as_object().context("the list of tests has no suites")?;
+    let mut tests = Vec::new();
+    for (binary, suite) in suites {
+        let cases = suite["testcases"].as_object().context("a suite has no test cases")?;
+        tests.extend(cases.iter().map(|(name, case)| Test {
+            binary: binary.clone(),
+            name: name.clone(),
+            ignored: case["ignored"].as_bool().unwrap_or(false),
+        }));
+    }
+    tests.sort();
+    Ok(tests)
+}
+
+/// Two tests of one name in two binaries count as one: red if either is.
+fn read_outcomes(output: &Output) -> Result<BTreeMap<String, Outcome>> {
+    let mut outcomes = BTreeMap::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let message: Value =
+            serde_json::from_str(line).with_context(|| format!("read runner line {line}"))?;
+        let outcome = match (message["type"].as_str(), message["event"].as_str()) {
+            (Some("test"), Some("ok")) => Outcome::Green,
+            (Some("test"), Some("failed")) => Outcome::Red,
+            _ => continue,
+        };
+        let name = message["name"].as_str().context("a test without a name")?;
+        let name = name.rsplit('$').next().unwrap_or(name);
+        let short = name.rsplit("::").next().unwrap_or(name);
+        let known = outcomes.entry(short.to_owned()).or_insert(outcome);
+        if outcome == Outcome::Red {
+            *known = Outcome::Red;
+        }
+    }
+    Ok(outcomes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Test, has_prefix, read_listing};
+
+    #[test]
+    fn a_listing_names_binary_test_and_whether_it_is_ignored() {
+        let listing = r#"{"rust-suites": {"kit::contract": {"testcases": {
+            "stop::c3_one_marker": {"ignored": false}, "stop::c4_calls": {"ignored": true}}}}}"#;
+        let test = |name: &str, ignored| Test { binary: "kit::contract".into(), name: name.into(), ignored };
+        let expected = vec![test("stop::c3_one_marker", false), test("stop::c4_calls", true)];
+        assert_eq!(read_listing(listing).expect("well-formed"), expected);
+    }
+
+    #[test]
+    fn a_prefix_ends_at_the_underscore() {
+        assert!(has_prefix("p1_reads_back", "p1"));
+        assert!(!has_prefix("p10_racing_writers", "p1"));
+    }
+}
