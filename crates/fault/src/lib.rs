@@ -8,4 +8,4 @@ mod mutant;
 mod point;
 
 pub use mutant::{MUTANTS, Mutant, planted};
-pub use point::{POINTS, counts, hit};
+pub use point::{POINTS, counts, fail_next, hit};

@@ -10,8 +10,52 @@ pub struct Mutant {
     pub bites: &'static [&'static str],
 }
 
-/// Every mutant.
-pub const MUTANTS: &[Mutant] = &[];
+/// Every mutant, in the order of the rules that it bites.
+pub const MUTANTS: &[Mutant] = &[
+    Mutant { name: "missing_journal_is_unused", bites: &["r1", "r2", "r3", "r6"] },
+    Mutant { name: "heal_reverses_output", bites: &["r1"] },
+    Mutant { name: "spool_flushed_twice", bites: &["r1"] },
+    Mutant { name: "heals_overlap", bites: &["r2"] },
+    Mutant { name: "missing_journal_costs_attempt", bites: &["r3"] },
+    Mutant { name: "sealed_empty_never_settles", bites: &["r4"] },
+    Mutant { name: "healer_leaves_unsealed", bites: &["r5"] },
+    Mutant { name: "marker_never_gives_up", bites: &["r6"] },
+    Mutant { name: "stop_drops_gathered", bites: &["c1", "c2", "c5", "c6"] },
+    Mutant { name: "stop_drops_reasoning", bites: &["c1", "c2", "c6"] },
+    Mutant { name: "stop_ends_twice", bites: &["c3"] },
+    Mutant { name: "stop_drops_calls", bites: &["c4", "c5", "c7"] },
+    Mutant { name: "stop_invents_answer", bites: &["c8"] },
+    Mutant { name: "failure_drops_attachments", bites: &["c9", "c12"] },
+    Mutant { name: "failure_loses_message", bites: &["c9", "c10", "c12"] },
+    Mutant { name: "no_key", bites: &["c10"] },
+    Mutant { name: "no_repair", bites: &["c11"] },
+    Mutant { name: "no_fence", bites: &["c11"] },
+    Mutant { name: "interruption_loses_queue", bites: &["c12"] },
+    Mutant { name: "half_tag_is_answer", bites: &["c13"] },
+    Mutant { name: "half_call_is_dropped", bites: &["c13"] },
+    Mutant { name: "acknowledge_before_durable", bites: &["p1", "p8"] },
+    Mutant { name: "chunk_touches_list", bites: &["p2"] },
+    Mutant { name: "end_leaves_list", bites: &["p3", "p16"] },
+    Mutant { name: "maintenance_moves_activity", bites: &["p4"] },
+    Mutant { name: "healing_moves_activity", bites: &["p4"] },
+    Mutant { name: "flush_waits_for_end", bites: &["p5"] },
+    Mutant { name: "no_flush_interval", bites: &["p5"] },
+    Mutant { name: "quiet_run_writes", bites: &["p6"] },
+    Mutant { name: "flush_outlives_run", bites: &["p7"] },
+    Mutant { name: "answer_before_append", bites: &["p8"] },
+    Mutant { name: "tool_leaves_activity", bites: &["p9"] },
+    Mutant { name: "two_writers", bites: &["p10", "p17"] },
+    Mutant { name: "end_overtakes_output", bites: &["p11"] },
+    Mutant { name: "silent_end_completes", bites: &["p12"] },
+    Mutant { name: "panic_leaves_run_open", bites: &["c9", "c12", "p13"] },
+    Mutant { name: "refused_command_ends_run", bites: &["p13"] },
+    Mutant { name: "unknown_id_creates", bites: &["p13"] },
+    Mutant { name: "title_overwrites_name", bites: &["p14"] },
+    Mutant { name: "operation_in_two_appends", bites: &["p15"] },
+    Mutant { name: "resume_off_by_one", bites: &["p15"] },
+    Mutant { name: "stop_leaves_open_run", bites: &["p16"] },
+    Mutant { name: "deleted_id_leads_on", bites: &["p18"] },
+];
 
 /// Whether the mutant is planted. Always false in a shipped build.
 #[cfg(not(feature = "inject"))]

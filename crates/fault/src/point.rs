@@ -101,8 +101,12 @@ pub fn counts() -> Vec<(&'static str, u64)> {
     Vec::new()
 }
 
+/// Does nothing in a shipped build.
+#[cfg(not(feature = "inject"))]
+pub fn fail_next(_name: &'static str) {}
+
 #[cfg(feature = "inject")]
-pub use armed::{counts, hit};
+pub use armed::{counts, fail_next, hit};
 
 #[cfg(feature = "inject")]
 mod armed {
@@ -129,6 +133,8 @@ mod armed {
     }
 
     static ARMED: LazyLock<Option<Armed>> = LazyLock::new(read_environment);
+    /// A point whose next hit fails, by the workload's own wish.
+    static FAILS: Mutex<Option<&'static str>> = Mutex::new(None);
     static COUNTS: LazyLock<Mutex<BTreeMap<&'static str, u64>>> = LazyLock::new(Mutex::default);
 
     #[expect(clippy::disallowed_methods, reason = "test builds are armed from the environment")]
@@ -168,6 +174,9 @@ mod armed {
             *count += 1;
             *count
         };
+        if fails_now(name) {
+            return Err(io::Error::from_raw_os_error(nix::libc::EIO));
+        }
         let Some(armed) = ARMED.as_ref() else { return Ok(()) };
         if armed.name != name || armed.at != count {
             return Ok(());
@@ -189,6 +198,16 @@ mod armed {
         loop {
             std::thread::yield_now();
         }
+    }
+
+    /// Lets the next hit of a point fail, whatever else is armed: a workload that wants a dead store asks for one.
+    pub fn fail_next(name: &'static str) {
+        *FAILS.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
+    }
+
+    fn fails_now(name: &'static str) -> bool {
+        let mut fails = FAILS.lock().unwrap_or_else(PoisonError::into_inner);
+        fails.take_if(|wanted| *wanted == name).is_some()
     }
 
     /// How often each point was hit in this process.

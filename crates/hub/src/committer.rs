@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Append, AppendError, StoreError, Store};
+use store::{Append, AppendError, Dead, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Appends in one batch. More would only make the first wait longer.
@@ -32,7 +32,17 @@ impl Committer {
     }
 
     /// Appends and waits until it is durable or refused.
-    pub(crate) async fn append(&self, append: Append) -> Result<(), AppendError> {
+    pub(crate) async fn append(&self, mut append: Append) -> Result<(), AppendError> {
+        if fault::planted("operation_in_two_appends") && append.entries.len() > 1 {
+            let rest = append.entries.split_off(1);
+            let last = append.entries[0].link();
+            self.send(append.clone()).await?;
+            append = Append { last, entries: rest, ..append };
+        }
+        self.send(append).await
+    }
+
+    async fn send(&self, append: Append) -> Result<(), AppendError> {
         let (answer, answered) = oneshot::channel();
         let gone = || AppendError::Unknown { reason: "the committer is gone".to_owned() };
         self.appends.send((append, answer)).map_err(|_| gone())?;
@@ -56,7 +66,7 @@ async fn commit(store: Arc<dyn Store>, mut inbox: mpsc::UnboundedReceiver<(Appen
             drop(answer.send(result));
         }
         if dead {
-            revive(store.as_ref()).await;
+            revive(store.as_ref(), &mut inbox).await;
             back.send_modify(|count| *count += 1);
         }
     }
@@ -66,12 +76,31 @@ fn is_dead(result: &Result<(), AppendError>) -> bool {
     matches!(result, Err(AppendError::Unknown { .. } | AppendError::Store(StoreError::Dead(_))))
 }
 
-/// Tries until the store is back. Appends wait in the inbox meanwhile, unanswered and so unacknowledged.
-async fn revive(store: &dyn Store) {
+/// Tries until the store is back. Whoever appends meanwhile is told at once that nothing was written, so that a run's
+/// output can be spooled.
+async fn revive(store: &dyn Store, inbox: &mut mpsc::UnboundedReceiver<(Append, Answer)>) {
     let mut pause = REVIVE_PAUSE;
-    while let Err(error) = store.revive().await {
-        tracing::warn!(reason = %error, "the store is not back yet");
-        tokio::time::sleep(pause).await;
+    loop {
+        match refusing(inbox, store.revive()).await {
+            Ok(()) => return,
+            Err(error) => tracing::warn!(reason = %error, "the store is not back yet"),
+        }
+        refusing(inbox, tokio::time::sleep(pause)).await;
         pause = (pause * 2).min(REVIVE_PAUSE_MAX);
+    }
+}
+
+/// Waits for something while appends are refused.
+async fn refusing<T>(inbox: &mut mpsc::UnboundedReceiver<(Append, Answer)>, wait: impl Future<Output = T>) -> T {
+    let mut wait = std::pin::pin!(wait);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut wait => return done,
+            Some((_, answer)) = inbox.recv() => {
+                let dead = Dead { reason: "the store is being brought back".to_owned() };
+                drop(answer.send(Err(AppendError::Store(dead.into()))));
+            }
+        }
     }
 }

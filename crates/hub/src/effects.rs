@@ -68,6 +68,10 @@ impl Writer {
 async fn work(runner: Arc<dyn Runner>, request: RunRequest, gather: Arc<Gather>) {
     let progress = RunProgress { gather: gather.clone() };
     let run = AssertUnwindSafe(async move { runner.run(request, progress).await }).catch_unwind();
+    if fault::planted("flush_outlives_run") {
+        let gather = gather.clone();
+        crate::spawn::spawn(async move { gather.flush_for_ever().await });
+    }
     let ended = tokio::select! {
         ended = run => ended,
         // It ends only when the writer is gone, and then there is nobody to work for.
@@ -75,6 +79,7 @@ async fn work(runner: Arc<dyn Runner>, request: RunRequest, gather: Arc<Gather>)
     };
     let last = match ended {
         Ok(()) => Progress::Completed,
+        Err(_) if fault::planted("panic_leaves_run_open") => return,
         Err(_) => Progress::Failed { error: "The agent stopped unexpectedly.".to_owned() },
     };
     // A run that is over, because it was stopped or reported its own failure, needs no other end.

@@ -9,10 +9,11 @@ use tokio::sync::mpsc;
 
 use crate::error::{CommandError, FollowError};
 use crate::handle::SessionHandle;
-use crate::load::PAGE;
 
 /// Entries that may wait for one reader. A reader that is further behind reads from the store instead.
 const WAITING_MAX: usize = 256;
+/// Entries of history read in one go.
+const PAGE: usize = 1_024;
 
 /// The live readers of a session, as its writer holds them.
 #[derive(Default)]

@@ -59,7 +59,9 @@ impl SessionHandle {
     pub async fn view(&self) -> Result<View, CommandError> {
         if !self.hub.has_writer(self.session).await? {
             let loaded = load::load(self.hub.store(), self.session).await?;
-            let sound = loaded.state.open_run.is_none() && loaded.state.recovering.is_empty();
+            let state = &loaded.state;
+            // A message that waits while nothing runs was left behind by a drain or a crash.
+            let sound = state.open_run.is_none() && state.recovering.is_empty() && state.queue.is_empty();
             if sound || fault::planted("no_repair") {
                 return Ok(session::view(&loaded.state));
             }
@@ -83,13 +85,14 @@ impl SessionHandle {
                     entries.extend(store.read(session, Seq(seq.0 - 1), 1).await?);
                 }
             }
-            let mut after = Seq(row.position.0 - 1);
-            while after < row.last {
-                let left = usize::try_from(row.last.0 - after.0).unwrap_or(usize::MAX);
-                let read = store.read(session, after, left.min(load::PAGE)).await?;
-                let Some(last) = read.last() else { return Err(CommandError::Damaged { intact: after }) };
-                after = last.seq;
-                entries.extend(read);
+            let before = Seq(row.position.0 - 1);
+            entries.extend(load::range(store, session, before, row.last).await?);
+            // A message that went into the run may have been posted while the turn itself still waited.
+            let waited = |entry: &session::Entry| {
+                matches!(entry.event, session::Event::MessageSteered { turn, .. } if turn.0 <= before.0)
+            };
+            if entries.iter().any(waited) {
+                entries.extend(load::range(store, session, Seq(row.turn.0), before).await?);
             }
             entries.sort_by_key(|entry| entry.seq);
             entries.dedup_by_key(|entry| entry.seq);

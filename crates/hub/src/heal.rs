@@ -35,10 +35,6 @@ impl Writer {
         let appended = self.append(store::Urgency::Essential).await;
         appended.map_err(|error| Stopped(error.into()))?;
         fault::hit("recover.after_append")?;
-        if open.is_some() {
-            // Nobody in this process has counted it as going on; its end is counted now.
-            self.shared.run_opened();
-        }
         self.finish()
     }
 

@@ -1,12 +1,13 @@
 //! Opens sessions: finds a session's writer, or starts one. Starts, keeps and drains what all of them share.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use session::{AfterCrash, Command, InterruptReason, NodeId, Runs, Seq, SessionId, TurnId};
-use store::{Claiming, Snapshot, Store};
+use session::{AfterCrash, Command, InterruptReason, NodeId, Runs, Seq, SessionId, SlotNo, TurnId};
+use store::{Claiming, OpenError, OpenRun, Snapshot, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
@@ -142,9 +143,17 @@ impl Hub {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Result<Self, StartError> {
+        let open = store.open_runs().await?;
         let (directory, count) = (settings.spool.clone(), settings.slots);
-        let opened = tokio::task::spawn_blocking(move || Spool::open(directory, count)).await;
-        let spool = opened.map_err(std::io::Error::other)??;
+        let named: BTreeSet<SlotNo> = open.iter().filter_map(|run| run.spool).collect();
+        let opened = tokio::task::spawn_blocking(move || {
+            let spool = Spool::open(directory, 0)?;
+            // Before any slot is made: a new file in the place of a missing one would look like an unused journal.
+            named.iter().for_each(|slot| spool.reserve(*slot));
+            spool.release_unnamed(&named)?;
+            spool.grow(count).map(|()| spool)
+        });
+        let spool = opened.await.map_err(std::io::Error::other)??;
         let shared = Arc::new(Shared {
             committer: Committer::start(store.clone()),
             node: clock.node_id(),
@@ -162,17 +171,18 @@ impl Hub {
         shared.store.heartbeat(shared.node, shared.clock.now()).await?;
         let task = crate::spawn::spawn(keep_house(Arc::downgrade(&shared)));
         let hub = Self { shared, _housekeeping: Arc::new(Housekeeping(task.abort_handle())) };
-        hub.recover_all().await?;
+        hub.recover_all(&open).await;
         Ok(hub)
     }
 
-    /// Repairs the sessions whose run was cut off. One that cannot be repaired does not keep the others waiting.
-    async fn recover_all(&self) -> Result<(), StartError> {
-        let open = self.shared.store.open_runs().await?;
-        for slot in open.iter().filter_map(|run| run.spool) {
-            self.shared.spool.reserve(slot);
-        }
+    /// Repairs the sessions whose run was cut off, and takes the messages that wait. One that cannot be repaired does not keep the others waiting.
+    async fn recover_all(&self, open: &[OpenRun]) {
         let mut sessions: Vec<SessionId> = open.iter().map(|run| run.session).collect();
+        match self.shared.store.waiting().await {
+            Ok(waiting) => sessions.extend(waiting),
+            Err(error) => tracing::error!(reason = %error, "messages that wait are taken at the next read"),
+        }
+        sessions.sort();
         sessions.dedup();
         for sessions in sessions.chunks(RECOVER_AT_ONCE) {
             let views = sessions.iter().map(|session| async move {
@@ -182,7 +192,6 @@ impl Hub {
             });
             futures_util::future::join_all(views).await;
         }
-        Ok(())
     }
 
     /// Opens a session's writer, which repairs it first, and waits for that.
@@ -207,9 +216,21 @@ impl Hub {
     /// # Errors
     /// When the id is in use or nothing could be kept.
     pub async fn create(&self, create: Create) -> Result<SessionHandle, CommandError> {
+        if let Some(id) = create.session {
+            self.check_new(id).await?;
+        }
         let session = create.session.unwrap_or_else(|| self.shared.clock.session_id());
         let command = Command::Create { id: session, title: create.title, after: create.after };
         self.begin(session, Claiming::New, command).await
+    }
+
+    /// An id that a caller chose may lead to a session, or have done so once.
+    async fn check_new(&self, id: SessionId) -> Result<(), CommandError> {
+        match self.shared.store.open(id).await {
+            Ok(_) => Err(CommandError::Exists(id)),
+            Err(OpenError::Unknown(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Makes a session that shares another's log up to the end of one of its turns.
@@ -274,8 +295,16 @@ impl Hub {
         let (answer, answered) = oneshot::channel();
         let gone = || CommandError::Doubtful { reason: "the writer stopped".to_owned() };
         mailbox.send(Input::Retire { when: Retire::Now, answer }).await.map_err(|_| gone())?;
-        let claim = answered.await.map_err(|_| gone())?;
-        Ok(self.shared.store.erase(claim).await?)
+        let given_up = answered.await.map_err(|_| gone())?;
+        self.shared.store.erase(given_up.claim).await?;
+        let spool = self.shared.spool.clone();
+        let wiped = tokio::task::spawn_blocking(move || {
+            given_up.slots.into_iter().try_for_each(|slot| spool.clear(slot).map(|()| spool.give_back(slot)))
+        });
+        if let Err(error) = wiped.await.map_err(std::io::Error::other).flatten() {
+            tracing::warn!(%session, %error, "a spool slot of the erased session is wiped at the next start");
+        }
+        Ok(())
     }
 
     /// Whether a writer of this process serves the session.
@@ -284,7 +313,7 @@ impl Hub {
             return Ok(true);
         }
         let session = self.shared.store.open(id).await?.session;
-        Ok(self.shared.registry().find(session).is_some())
+        Ok(self.shared.registry().serving(session).is_some())
     }
 
     /// The session's writer, or a new one.
@@ -292,15 +321,21 @@ impl Hub {
         if let Some(writer) = self.shared.registry().find(id) {
             return Ok(writer);
         }
-        let session = self.shared.store.open(id).await?.session;
+        let session = match self.shared.store.open(id).await {
+            Err(OpenError::Unknown(_)) if fault::planted("unknown_id_creates") => {
+                return Ok(self.writer_of(id, id, Claiming::New));
+            }
+            opened => opened?.session,
+        };
         Ok(self.writer_of(id, session, Claiming::Existing))
     }
 
+    /// The writer of a log. `id` leads to the log, `session` is the id under which it was made.
     fn writer_of(&self, id: SessionId, session: SessionId, claiming: Claiming) -> mpsc::Sender<Input> {
         let shared = self.shared.clone();
-        self.shared.registry().find_or_insert(id, session, || {
+        self.shared.registry().find_or_insert(session, || {
             let (sender, mailbox) = mpsc::channel(MAILBOX_MAX);
-            crate::spawn::spawn(writer::run(shared, session, claiming, sender.clone(), mailbox));
+            crate::spawn::spawn(writer::run(shared, id, session, claiming, sender.clone(), mailbox));
             sender
         })
     }
@@ -381,6 +416,9 @@ async fn keep_house(shared: std::sync::Weak<Shared>) {
             until_heartbeat = HEARTBEAT;
             if let Err(error) = shared.store.heartbeat(shared.node, shared.clock.now()).await {
                 tracing::warn!(reason = %error, "no heartbeat");
+                if let Err(error) = shared.store.revive().await {
+                    tracing::warn!(reason = %error, "the store is not back yet");
+                }
             }
         }
         let lagging = shared.store.lag_micros() > LAG_MICROS_MAX;

@@ -1,12 +1,12 @@
 //! Reads a session's state from the store: a snapshot and what followed it, never the whole history.
 
-use session::{Link, Seq, Session, SessionId};
+use session::{Entry, Link, Seq, Session, SessionId};
 use store::{Opened, ReadError, Store};
 
 use crate::error::CommandError;
 
 /// Entries read in one go.
-pub(crate) const PAGE: usize = 2_048;
+pub(crate) const PAGE: usize = 8_192;
 
 /// A state and how it was reached.
 pub(crate) struct Loaded {
@@ -21,19 +21,55 @@ pub(crate) async fn load(store: &dyn Store, session: SessionId) -> Result<Loaded
     let mut state = snapshot
         .and_then(|snapshot| Session::from_bytes(&snapshot.state).filter(|state| state.link == snapshot.at))
         .unwrap_or_default();
-    let mut folded = 0;
-    while state.head() < end.seq {
-        let entries = store.read(session, state.head(), PAGE).await?;
+    let from = state.head();
+    fold_until(store, session, &mut state, end.seq).await?;
+    Ok(Loaded { folded: state.head().0 - from.0, state })
+}
+
+/// Loads the state as it was after entry `at`.
+pub(crate) async fn load_until(store: &dyn Store, session: SessionId, at: Seq) -> Result<Session, CommandError> {
+    let Opened { session, snapshot, .. } = store.open(session).await?;
+    let mut state = snapshot
+        .filter(|snapshot| snapshot.at.seq <= at)
+        .and_then(|snapshot| Session::from_bytes(&snapshot.state).filter(|state| state.link == snapshot.at))
+        .unwrap_or_default();
+    fold_until(store, session, &mut state, at).await?;
+    Ok(state)
+}
+
+async fn fold_until(
+    store: &dyn Store,
+    session: SessionId,
+    state: &mut Session,
+    end: Seq,
+) -> Result<(), CommandError> {
+    while state.head() < end {
+        let left = usize::try_from(end.0 - state.head().0).unwrap_or(usize::MAX);
+        let entries = store.read(session, state.head(), left.min(PAGE)).await?;
         if entries.is_empty() {
             return Err(CommandError::Damaged { intact: state.head() });
         }
-        for entry in &entries {
-            // A snapshot that is not of this log would show here.
-            session::fold(&mut state, entry);
-            folded += 1;
-        }
+        entries.iter().for_each(|entry| session::fold(state, entry));
     }
-    Ok(Loaded { state, folded })
+    Ok(())
+}
+
+/// The entries after `after` up to and including `end`.
+pub(crate) async fn range(
+    store: &dyn Store,
+    session: SessionId,
+    mut after: Seq,
+    end: Seq,
+) -> Result<Vec<Entry>, CommandError> {
+    let mut entries = Vec::new();
+    while after < end {
+        let left = usize::try_from(end.0 - after.0).unwrap_or(usize::MAX);
+        let read = store.read(session, after, left.min(PAGE)).await?;
+        let Some(last) = read.last() else { return Err(CommandError::Damaged { intact: after }) };
+        after = last.seq;
+        entries.extend(read);
+    }
+    Ok(entries)
 }
 
 /// The links of a log from entry `from` to its end, to recognise what it has already.
@@ -44,7 +80,7 @@ pub(crate) async fn links(store: &dyn Store, session: SessionId, from: Seq) -> R
         match store.read(session, after, PAGE).await {
             Ok(entries) if entries.is_empty() => return Ok(links),
             Ok(entries) => {
-                links.extend(entries.iter().map(session::Entry::link));
+                links.extend(entries.iter().map(Entry::link));
                 after = entries.last().map_or(after, |entry| entry.seq);
             }
             Err(ReadError::BeyondEnd { .. }) => return Ok(links),

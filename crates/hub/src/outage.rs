@@ -3,13 +3,15 @@
 
 use std::time::Duration;
 
-use session::{Command, Entry, Event, InterruptReason, Link, Progress};
-use store::{AppendError, Urgency};
+use tokio::time::Instant;
+
+use session::{Command, Entry, Event, InterruptReason, Link};
+use store::{AppendError, OpenError, Urgency};
 
 use crate::error::CommandError;
 use crate::load;
 use crate::spool::{Catcher, SpoolError};
-use crate::writer::{Input, Stopped, Waiting, Writer};
+use crate::writer::{Durable, Input, OfEntries, Stopped, Waiting, Writer};
 
 /// How often an append is tried again, when nothing else says that the store is back.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
@@ -31,44 +33,56 @@ impl Outage {
         if outage.try_again(writer).await? {
             return Ok(());
         }
-        outage.catch(writer)?;
+        outage.catch_and_answer(writer)?;
+        // Whether the batch was kept is not known to whoever waits for it.
+        let closed = || Stopped(CommandError::Doubtful { reason: "the hub closed".to_owned() });
+        let mut next_try = Instant::now() + TRY_AGAIN;
         loop {
             tokio::select! {
                 changed = back.changed() => {
-                    if changed.is_err() {
-                        return Err(Stopped(CommandError::Unavailable { reason: "the hub closed".to_owned() }));
-                    }
-                    if outage.try_again(writer).await? {
-                        return Ok(());
+                    changed.map_err(|_| closed())?;
+                    next_try = Instant::now();
+                }
+                // A run that keeps bringing something must not keep the next try away.
+                () = tokio::time::sleep_until(next_try) => {}
+                input = writer.next_input() => {
+                    let input = input.ok_or_else(closed)?;
+                    let ends_run = input.ends_run();
+                    outage.take(writer, input).await?;
+                    if ends_run {
+                        // An end may use the reserve of a full disk.
+                        next_try = Instant::now();
                     }
                 }
-                () = tokio::time::sleep(TRY_AGAIN) => {
-                    if outage.try_again(writer).await? {
-                        return Ok(());
-                    }
+            }
+            if Instant::now() >= next_try {
+                if outage.try_again(writer).await? {
+                    return Ok(());
                 }
-                input = writer.next_input() => match input {
-                    Some(input) => outage.take(writer, input).await?,
-                    None => return Err(Stopped(CommandError::Unavailable { reason: "the hub closed".to_owned() })),
-                },
+                next_try = Instant::now() + TRY_AGAIN;
             }
         }
     }
 
     /// Appends the batch, or what of it the log does not have yet.
     async fn try_again(&mut self, writer: &mut Writer) -> Result<bool, Stopped> {
-        let Ok(opened) = writer.shared.store.open(writer.session).await else { return Ok(false) };
-        if opened.end.seq < writer.durable.seq {
-            return Err(Stopped(CommandError::Damaged { intact: opened.end.seq }));
+        let end = match writer.shared.store.open(writer.address()).await {
+            Ok(opened) => opened.end,
+            // Its first entry is what could not be appended.
+            Err(OpenError::Unknown(_)) => writer.durable,
+            Err(_) => return Ok(false),
+        };
+        if end.seq < writer.durable.seq {
+            return Err(Stopped(CommandError::Damaged { intact: end.seq }));
         }
-        if opened.end != writer.durable && !self.skip_durable(writer).await? {
+        if end != writer.durable && !self.skip_durable(writer).await? {
             return Ok(false);
         }
         if writer.batch.entries.is_empty() {
             writer.finish()?;
             return Ok(true);
         }
-        match writer.append(Urgency::Normal).await {
+        match writer.append(Urgency::of(&writer.batch.entries)).await {
             Ok(()) => {
                 let last = writer.batch.entries.last().map(|entry| entry.seq);
                 tracing::info!(session = %writer.session, seq = ?last, "the store takes appends again");
@@ -117,26 +131,17 @@ impl Outage {
     async fn take(&mut self, writer: &mut Writer, input: Input) -> Result<(), Stopped> {
         match input {
             Input::Progress { run, progress, answer } => {
-                let waits = matches!(progress, Progress::Step | Progress::CallAsked { .. });
-                let decided = writer.decide(Command::Progress { run, progress })?;
-                let steered = decided.map(|accepted| accepted.steered).map_err(|_| crate::runner::RunOver);
-                let caught = self.catch(writer)?;
-                if caught && !waits {
-                    // Durable in the spool, so the run may go on; nobody is shown it yet.
-                    drop(answer.send(steered));
-                } else {
-                    writer.batch.waiting.push(Waiting::Progress(answer, steered));
-                }
+                writer.take_progress(run, progress, answer)?;
+                self.catch_and_answer(writer)?;
             }
             Input::Command { command: command @ (Command::Stop { .. } | Command::Interrupt { .. }), answer } => {
-                writer.take_brought()?;
-                let decided = writer.decide(command)?;
+                let decided = writer.decide_after_brought(command)?;
                 writer.batch.waiting.push(Waiting::Command(answer, decided));
                 self.catch(writer)?;
                 writer.cancel_now();
             }
             Input::Read { answer } => {
-                let loaded = load::load(writer.shared.store.as_ref(), writer.session).await;
+                let loaded = load::load(writer.shared.store.as_ref(), writer.address()).await;
                 drop(answer.send(loaded.map(|loaded| session::view(&loaded.state))));
             }
             Input::Follow { after, answer } => drop(answer.send(writer.followers.subscribe(after, writer.durable))),
@@ -149,6 +154,16 @@ impl Outage {
             other @ Input::Command { .. } => {
                 other.fail(&CommandError::Unavailable { reason: "the store refuses appends for now".to_owned() });
             }
+        }
+        Ok(())
+    }
+
+    /// Catches the run's output, and lets the run go on where that is enough; nobody is shown it yet.
+    fn catch_and_answer(&mut self, writer: &mut Writer) -> Result<(), Stopped> {
+        if self.catch(writer)? {
+            let caught = |waiting: &mut Waiting| matches!(waiting, Waiting::Progress(.., Durable::Anywhere));
+            let seq = writer.durable.seq;
+            writer.batch.waiting.extract_if(.., caught).for_each(|waiting| waiting.acknowledge(seq));
         }
         Ok(())
     }

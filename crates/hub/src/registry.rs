@@ -11,31 +11,32 @@ use crate::writer::Input;
 #[derive(Default)]
 pub(crate) struct Registry {
     writers: HashMap<SessionId, mpsc::Sender<Input>>,
-    /// Any id to the one under which the log was made; known only while a writer lives.
+    /// Ids that lead to a log, by the id under which it was made. Only a log's writer says so: whoever looked an id
+    /// up may come too late.
     names: HashMap<SessionId, SessionId>,
 }
 
 impl Registry {
     /// The living writer that an id leads to.
     pub(crate) fn find(&self, id: SessionId) -> Option<mpsc::Sender<Input>> {
-        let writer = self.writers.get(self.names.get(&id)?)?;
-        (!writer.is_closed()).then(|| writer.clone())
+        self.serving(*self.names.get(&id)?).cloned()
+    }
+
+    /// The living writer of a log, by the id under which it was made.
+    pub(crate) fn serving(&self, session: SessionId) -> Option<&mpsc::Sender<Input>> {
+        self.writers.get(&session).filter(|writer| !writer.is_closed() && !fault::planted("two_writers"))
     }
 
     /// The writer of a log, or a place for a new one.
     pub(crate) fn find_or_insert(
         &mut self,
-        id: SessionId,
         session: SessionId,
         make: impl FnOnce() -> mpsc::Sender<Input>,
     ) -> mpsc::Sender<Input> {
-        self.names.insert(id, session);
-        let living = self.writers.get(&session).filter(|writer| !writer.is_closed());
-        if let Some(writer) = living.filter(|_| !fault::planted("two_writers")) {
+        if let Some(writer) = self.serving(session) {
             return writer.clone();
         }
         let writer = make();
-        self.names.insert(session, session);
         self.writers.insert(session, writer.clone());
         writer
     }
@@ -46,6 +47,11 @@ impl Registry {
             self.writers.remove(&session);
             self.names.retain(|_, to| *to != session);
         }
+    }
+
+    /// An id leads to a log from now on.
+    pub(crate) fn lead(&mut self, id: SessionId, session: SessionId) {
+        self.names.insert(id, session);
     }
 
     /// An id leads nowhere any more.

@@ -59,6 +59,8 @@ pub struct Frame {
 struct Header {
     used: bool,
     sealed: bool,
+    /// Whether frames of a use that is over still stand in it.
+    stained: bool,
     session: SessionId,
     run: RunId,
     /// Raised at each use, so that frames of an earlier use are not taken for this one's.
@@ -82,8 +84,12 @@ impl Spool {
         let spool = Self { directory, slots: Mutex::new(slots) };
         let made = spool.slots().made;
         for no in 1..=made {
-            let is_free = matches!(spool.header(SlotNo(no)), Ok(Some(header)) if !header.used);
-            if is_free {
+            if let Ok(Some(header)) = spool.header(SlotNo(no))
+                && !header.used
+            {
+                if header.stained {
+                    wipe(&File::options().read(true).write(true).open(spool.path(SlotNo(no)))?, &header)?;
+                }
                 spool.slots().free.insert(no);
             }
         }
@@ -137,9 +143,11 @@ impl Spool {
         self.slots().free.insert(slot.0);
     }
 
-    /// Keeps a slot from being lent: a run of the log names it.
+    /// Keeps a slot from being lent, and from being made anew while its file is away: a run of the log names it.
     pub fn reserve(&self, slot: SlotNo) {
-        self.slots().free.remove(&slot.0);
+        let mut slots = self.slots();
+        slots.free.remove(&slot.0);
+        slots.made = slots.made.max(slot.0);
     }
 
     fn header(&self, slot: SlotNo) -> io::Result<Option<Header>> {
@@ -158,7 +166,7 @@ impl Spool {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, other).into());
         }
         let use_no = before.map_or(0, |header| header.use_no) + 1;
-        let header = Header { used: true, sealed: false, session, run, use_no };
+        let header = Header { used: true, sealed: false, stained: true, session, run, use_no };
         write_header(&file, &header)?;
         Ok(Catcher { file, header, end: HEADER_BYTES })
     }
@@ -201,6 +209,22 @@ impl Spool {
             write_header(&file, &Header { used: false, ..header })?;
             file.sync_data()?;
             fault::hit("spool.after_release")?;
+            wipe(&file, &header)?;
+        }
+        Ok(())
+    }
+
+    /// Takes back every slot that no run names any more: a crash came between the end of its run and its release.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn release_unnamed(&self, named: &BTreeSet<SlotNo>) -> io::Result<()> {
+        let made = self.slots().made;
+        for slot in (1..=made).map(SlotNo).filter(|slot| !named.contains(slot)) {
+            if matches!(self.header(slot), Ok(Some(header)) if header.used) {
+                self.clear(slot)?;
+                self.give_back(slot);
+            }
         }
         Ok(())
     }
@@ -295,7 +319,7 @@ fn read_header(file: &File) -> io::Result<Option<Header>> {
     if bytes == [0; 64] {
         // Preallocated and never used.
         let session = SessionId(Uuid::nil());
-        return Ok(Some(Header { used: false, sealed: false, session, run: RunId(0), use_no: 0 }));
+        return Ok(Some(Header { used: false, sealed: false, stained: false, session, run: RunId(0), use_no: 0 }));
     }
     if &bytes[..8] != MAGIC {
         return Ok(None);
@@ -305,6 +329,7 @@ fn read_header(file: &File) -> io::Result<Option<Header>> {
     let header = Header {
         used: bytes[8] == 1,
         sealed: bytes[9] == 1,
+        stained: bytes[10] == 1,
         session: SessionId(Uuid::from_bytes(uuid)),
         run: RunId(number(&bytes[32..40])),
         use_no: number(&bytes[40..48]),
@@ -318,10 +343,20 @@ fn write_header(file: &File, header: &Header) -> io::Result<()> {
     bytes[..8].copy_from_slice(MAGIC);
     bytes[8] = u8::from(header.used);
     bytes[9] = u8::from(header.sealed);
+    bytes[10] = u8::from(header.stained);
     bytes[16..32].copy_from_slice(header.session.0.as_bytes());
     bytes[32..40].copy_from_slice(&header.run.0.to_le_bytes());
     bytes[40..48].copy_from_slice(&header.use_no.to_le_bytes());
     file.write_all_at(&bytes, 0)
+}
+
+/// Blanks the frames of a use that is over: what a person erases later must not be left here.
+fn wipe(file: &File, header: &Header) -> io::Result<()> {
+    let bytes = read_all(file)?;
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    file.write_all_at(&vec![0; end], HEADER_BYTES)?;
+    file.sync_data()?;
+    write_header(file, &Header { used: false, stained: false, ..*header })
 }
 
 /// Frame: length, use, seq, time, epoch, link before, link, body.
@@ -339,6 +374,18 @@ fn put_frame(bytes: &mut Vec<u8>, use_no: u64, prev: Hash, entry: &Entry) {
 
 /// Reads frames up to the first that is not whole: that one was never acknowledged.
 fn read_frames(file: &File, header: &Header) -> io::Result<Vec<Frame>> {
+    let bytes = read_all(file)?;
+    let mut frames = Vec::new();
+    let mut rest = bytes.as_slice();
+    while let Some((frame, after)) = take_frame(rest, header.use_no) {
+        frames.push(frame);
+        rest = after;
+    }
+    Ok(frames)
+}
+
+/// Everything behind the header.
+fn read_all(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(SLOT_BYTES - HEADER_BYTES).unwrap_or(0)];
     let mut filled = 0;
     while filled < bytes.len() {
@@ -347,13 +394,8 @@ fn read_frames(file: &File, header: &Header) -> io::Result<Vec<Frame>> {
             count => filled += count,
         }
     }
-    let mut frames = Vec::new();
-    let mut rest = &bytes[..filled];
-    while let Some((frame, after)) = take_frame(rest, header.use_no) {
-        frames.push(frame);
-        rest = after;
-    }
-    Ok(frames)
+    bytes.truncate(filled);
+    Ok(bytes)
 }
 
 fn take_frame(bytes: &[u8], use_no: u64) -> Option<(Frame, &[u8])> {

@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use session::{
-    Accepted, Command, Context, Decision, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId, Seq,
-    Session, SessionId, SlotNo, View,
+    Accepted, Command, Context, Decision, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId, Runs,
+    Seq, Session, SessionId, SlotNo, View,
 };
-use store::{Append, AppendError, Claim, Claiming, Snapshot, Urgency};
+use store::{Append, AppendError, Claim, ClaimError, Claiming, Snapshot, StoreError, Urgency};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -40,7 +40,15 @@ pub(crate) enum Input {
     Follow { after: Seq, answer: oneshot::Sender<Result<follow::Subscription, FollowError>> },
     Healed { run: RunId, look: Look, links: Vec<Link> },
     /// Give the session up once nothing is going on: the hub closes, or the session is erased.
-    Retire { when: Retire, answer: oneshot::Sender<Claim> },
+    Retire { when: Retire, answer: oneshot::Sender<GivenUp> },
+}
+
+/// What a writer leaves to whoever asked it to give its session up.
+#[derive(Debug)]
+pub(crate) struct GivenUp {
+    pub(crate) claim: Claim,
+    /// Slots that may hold output of the session.
+    pub(crate) slots: Vec<SlotNo>,
 }
 
 /// When a writer gives its session up.
@@ -55,7 +63,25 @@ pub(crate) enum Retire {
 /// Who waits for the batch to be durable.
 pub(crate) enum Waiting {
     Command(oneshot::Sender<CommandAnswer>, Result<Accepted, Rejected>),
-    Progress(oneshot::Sender<ProgressAnswer>, Result<Vec<Message>, RunOver>),
+    Progress(oneshot::Sender<ProgressAnswer>, Result<Vec<Message>, RunOver>, Durable),
+}
+
+/// Where a run wants something to be durable before it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durable {
+    /// In the log: a deed follows.
+    InLog,
+    /// In the log, or in the spool while the store is away.
+    Anywhere,
+}
+
+impl Durable {
+    pub(crate) fn of(progress: &Progress) -> Self {
+        match progress {
+            Progress::Step | Progress::CallAsked { .. } => Self::InLog,
+            _ => Self::Anywhere,
+        }
+    }
 }
 
 /// What was decided and is not durable yet.
@@ -69,6 +95,14 @@ pub(crate) struct Batch {
 impl Batch {
     fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Whether it holds nothing but what people asked for, and wait for.
+    fn is_asked_for(&self) -> bool {
+        let asked = |waiting: &Waiting| matches!(waiting, Waiting::Command(..));
+        !self.waiting.is_empty()
+            && self.waiting.iter().all(asked)
+            && self.entries.iter().all(|entry| entry.event.output_of().is_none())
     }
 }
 
@@ -98,30 +132,46 @@ pub(crate) struct Writer {
     pub(crate) followers: Followers,
     pub(crate) worker: Option<Worker>,
     pub(crate) healing: bool,
+    /// Whether a run of this session is counted as going on in this process.
+    counted: bool,
+    /// Slots lent to runs whose output may still be in them, also when the turn is out of sight already.
+    slots: Vec<(RunId, SlotNo)>,
     since_snapshot: u64,
-    retiring: Option<(Retire, oneshot::Sender<Claim>)>,
+    retiring: Option<(Retire, oneshot::Sender<GivenUp>)>,
 }
 
 /// Claims the session, reads and recovers it, and serves its mailbox until it is idle.
 pub(crate) async fn run(
     shared: Arc<Shared>,
+    id: SessionId,
     session: SessionId,
     claiming: Claiming,
     sender: mpsc::Sender<Input>,
     mut mailbox: mpsc::Receiver<Input>,
 ) {
-    let begun = match begin(&shared, session, claiming).await {
+    let begun = match begin(&shared, id, claiming).await {
         Ok(begun) => begun,
         Err(error) => {
             shared.registry().remove(session, &sender);
             mailbox.close();
-            while let Ok(input) = mailbox.try_recv() {
+            // Others may have come by an id that still leads here: each is told by its own.
+            let others = claiming == Claiming::Existing && error == CommandError::Deleted(id);
+            let error = if others { CommandError::Retired } else { error };
+            while let Some(input) = mailbox.recv().await {
                 input.fail(&error);
             }
             return;
         }
     };
     let (claim, state, since_snapshot) = begun;
+    let slots = match claiming {
+        Claiming::Existing => {
+            state.ids.iter().for_each(|id| shared.registry().lead(*id, session));
+            lent_slots(&state)
+        }
+        // What a branch shares with its origin stays its origin's.
+        Claiming::New | Claiming::Branch { .. } => Vec::new(),
+    };
     let mut writer = Writer {
         shared,
         session: claim.session,
@@ -135,28 +185,54 @@ pub(crate) async fn run(
         followers: Followers::default(),
         worker: None,
         healing: false,
+        counted: false,
+        slots,
         since_snapshot,
         retiring: None,
     };
-    let ended = match writer.recover().await {
+    let recovered = match claiming {
+        Claiming::Existing => writer.recover().await,
+        // Nothing of its own has happened yet.
+        Claiming::New | Claiming::Branch { .. } => Ok(()),
+    };
+    let ended = match recovered {
         Ok(()) => writer.serve().await,
         Err(stopped) => Err(stopped),
     };
     writer.end(ended).await;
 }
 
+/// The slots that runs of a session name whose output may still be in them.
+fn lent_slots(state: &Session) -> Vec<(RunId, SlotNo)> {
+    let open = state.open().map(|(_, run)| (run.id, run.spool));
+    let recovering = state.recovering.iter().map(|recovering| (recovering.run, recovering.spool));
+    open.into_iter().chain(recovering).filter_map(|(run, slot)| Some((run, slot?))).collect()
+}
+
 /// Claims the session and reads its state. A branch is read as its origin up to where it begins.
 async fn begin(
     shared: &Shared,
-    session: SessionId,
+    id: SessionId,
     claiming: Claiming,
 ) -> Result<(Claim, Session, u64), CommandError> {
-    let claim = shared.store.claim(session, shared.node, claiming, shared.clock.now()).await?;
+    let ask = || shared.store.claim(id, shared.node, claiming, shared.clock.now());
+    let claim = match ask().await {
+        // A dead store comes back when someone asks for it.
+        Err(ClaimError::Store(StoreError::Dead(_))) => {
+            shared.store.revive().await?;
+            ask().await?
+        }
+        claimed => claimed?,
+    };
     match claiming {
         Claiming::New => Ok((claim, Session::default(), 0)),
-        Claiming::Existing | Claiming::Branch { .. } => {
-            let loaded = load::load(shared.store.as_ref(), claim.session).await?;
+        Claiming::Existing => {
+            let loaded = load::load(shared.store.as_ref(), id).await?;
             Ok((claim, loaded.state, loaded.folded))
+        }
+        Claiming::Branch { from, at } => {
+            let state = load::load_until(shared.store.as_ref(), from, at).await?;
+            Ok((claim, state, at.0))
         }
     }
 }
@@ -174,7 +250,10 @@ impl Writer {
             let quiet = self.state.open_run.is_none();
             if let Some((_, answer)) = self.retiring.take_if(|(when, _)| quiet || *when == Retire::Now) {
                 // The caller may have stopped waiting; the session is given up all the same.
-                if answer.send(self.claim).is_err() {
+                let open = self.state.open().and_then(|(_, run)| run.spool);
+                let awaited = self.state.recovering.iter().filter_map(|marker| marker.spool);
+                let given_up = GivenUp { claim: self.claim, slots: open.into_iter().chain(awaited).collect() };
+                if answer.send(given_up).is_err() {
                     tracing::debug!(session = %self.session, "nobody waited for the session to be given up");
                 }
                 return Ok(());
@@ -184,7 +263,7 @@ impl Writer {
 
     /// Waits for inputs; says no when the session was idle for long enough.
     async fn wait(&mut self) -> bool {
-        let idle = self.state.open_run.is_none() && self.followers.is_empty();
+        let idle = self.state.open_run.is_none() && self.state.queue.is_empty() && self.followers.is_empty();
         let mut taken = Vec::new();
         let came = if idle {
             let deadline = Instant::now() + self.shared.settings.idle_after;
@@ -254,16 +333,30 @@ impl Writer {
                 return Ok(());
             }
         }
-        if ends_run(&command) {
-            self.take_brought()?;
-        }
-        let decided = self.decide(command)?;
+        let decided = self.decide_after_brought(command)?;
         self.batch.waiting.push(Waiting::Command(answer, decided));
         Ok(())
     }
 
+    /// Decides a command. One that ends the run comes after all that the run brought; one that is refused, or meant
+    /// for another run, leaves the run alone.
+    pub(crate) fn decide_after_brought(&mut self, command: Command) -> Result<Result<Accepted, Rejected>, Stopped> {
+        let runs = self.shared.runs();
+        if self.worker.is_some() && ends_run(&command) {
+            // Deciding is pure, so that it can be asked beforehand.
+            let context = Context { now: self.shared.clock.now(), spool: None, runs };
+            let decision = session::decide(&self.state, command.clone(), &context);
+            let ends = |event: &Event| matches!(event, Event::RunEnded { .. });
+            let ends = decision.is_ok_and(|decision| decision.events.iter().any(ends));
+            if ends || fault::planted("refused_command_ends_run") {
+                self.take_brought()?;
+            }
+        }
+        self.decide_when(command, runs)
+    }
+
     /// What the run brought before a command ends it comes first, also what was not handed over yet: it was paid for.
-    pub(crate) fn take_brought(&mut self) -> Result<(), Stopped> {
+    fn take_brought(&mut self) -> Result<(), Stopped> {
         let Some(worker) = self.worker.as_ref().filter(|_| !fault::planted("stop_drops_gathered")) else {
             return Ok(());
         };
@@ -289,15 +382,16 @@ impl Writer {
         Ok(())
     }
 
-    fn take_progress(
+    pub(crate) fn take_progress(
         &mut self,
         run: RunId,
         progress: Progress,
         answer: oneshot::Sender<ProgressAnswer>,
     ) -> Result<(), Stopped> {
+        let durable = Durable::of(&progress);
         let decided = self.decide(Command::Progress { run, progress })?;
         let steered = decided.map(|accepted| accepted.steered).map_err(|_| RunOver);
-        self.batch.waiting.push(Waiting::Progress(answer, steered));
+        self.batch.waiting.push(Waiting::Progress(answer, steered, durable));
         Ok(())
     }
 
@@ -321,8 +415,12 @@ impl Writer {
 
     /// Decides a command and folds what follows from it, ahead of durability.
     pub(crate) fn decide(&mut self, command: Command) -> Result<Result<Accepted, Rejected>, Stopped> {
+        self.decide_when(command, self.shared.runs())
+    }
+
+    fn decide_when(&mut self, command: Command, runs: Runs) -> Result<Result<Accepted, Rejected>, Stopped> {
         let spool = if may_start_run(&command) { self.shared.spool.lend() } else { None };
-        let context = Context { now: self.shared.clock.now(), spool, runs: self.shared.runs() };
+        let context = Context { now: self.shared.clock.now(), spool, runs };
         match session::decide(&self.state, command, &context) {
             Ok(decision) => Ok(Ok(self.apply(decision, &context))),
             Err(rejected) => {
@@ -360,6 +458,10 @@ impl Writer {
             return self.finish();
         }
         let kind = BatchKind::of(&self.batch.entries);
+        if fault::planted("answer_before_append") {
+            let seq = self.durable.seq;
+            self.batch.waiting.drain(..).for_each(|waiting| waiting.acknowledge(seq));
+        }
         fault::hit(kind.before())?;
         match self.append(Urgency::of(&self.batch.entries)).await {
             Ok(()) => {
@@ -370,6 +472,8 @@ impl Writer {
             Err(refused @ (AppendError::KeyUsed { .. } | AppendError::IdTaken(_) | AppendError::Deleted(_))) => {
                 self.refused(&refused).await
             }
+            // Nothing was written, and people are told so at once; what a run brought waits for room.
+            Err(full @ AppendError::Full) if self.batch.is_asked_for() => self.refused(&full).await,
             Err(
                 error @ (AppendError::Full
                 | AppendError::Conflict { .. }
@@ -385,13 +489,18 @@ impl Writer {
         self.shared.committer.append(append).await
     }
 
-    /// A name was taken. Such a command stands alone in its batch, so nothing else is undone with it.
+    /// A name was taken, or there is no room. All of the batch was asked for, so nothing else is undone with it.
     async fn refused(&mut self, refused: &AppendError) -> Result<(), Stopped> {
         let batch = std::mem::take(&mut self.batch);
+        for entry in &batch.entries {
+            if let Event::RunStarted { spool, .. } = entry.event {
+                self.give_back(spool);
+            }
+        }
         for waiting in batch.waiting {
             waiting.fail(&CommandError::from(refused.clone()));
         }
-        let loaded = load::load(self.shared.store.as_ref(), self.session).await.map_err(Stopped)?;
+        let loaded = load::load(self.shared.store.as_ref(), self.address()).await.map_err(Stopped)?;
         self.state = loaded.state;
         self.durable = self.state.link;
         Ok(())
@@ -437,7 +546,7 @@ impl Writer {
     /// The run whose output can be caught, and its slot.
     pub(crate) fn spooling(&self) -> Option<(SessionId, RunId, SlotNo)> {
         let worker = self.worker.as_ref()?;
-        let run = self.state.turns.back()?.run(worker.run)?;
+        let run = self.state.turns.iter().rev().find_map(|turn| turn.run(worker.run))?;
         Some((self.session, run.id, run.spool?))
     }
 
@@ -445,12 +554,21 @@ impl Writer {
     fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
         for entry in entries {
             match &entry.event {
-                Event::IdRemoved { id } => self.shared.registry().forget(*id),
+                Event::SessionCreated { id, .. } | Event::SessionBranched { id, .. } | Event::IdAdded { id } => {
+                    self.shared.registry().lead(*id, self.session);
+                }
+                Event::IdRemoved { id } if !fault::planted("deleted_id_leads_on") => {
+                    self.shared.registry().forget(*id);
+                }
                 Event::CallAsked { .. } => fault::hit("call.asked_durable")?,
                 Event::CallFinished { .. } => fault::hit("call.finished_durable")?,
-                Event::RunStarted { .. } => self.shared.run_opened(),
+                Event::RunStarted { spool, .. } => {
+                    self.slots.extend(spool.map(|slot| (RunId(entry.seq.0), slot)));
+                    self.counted = true;
+                    self.shared.run_opened();
+                }
                 Event::RunEnded { end, run, .. } => {
-                    self.shared.run_closed();
+                    self.uncount();
                     let recovering = matches!(end, session::RunEnd::Interrupted { recovering: true, .. });
                     if !recovering {
                         self.free_slot(*run);
@@ -463,11 +581,17 @@ impl Writer {
         Ok(())
     }
 
+    /// The run that was counted as going on is over, or nobody works on it any more.
+    fn uncount(&mut self) {
+        if std::mem::take(&mut self.counted) {
+            self.shared.run_closed();
+        }
+    }
+
     /// Lets the slot of a run that is over be lent again. One that cannot be cleared stays out of use.
-    fn free_slot(&self, run: RunId) {
-        let undone = self.state.undone.iter().flat_map(|undone| undone.turns.iter());
-        let found = self.state.turns.iter().chain(undone).find_map(|turn| turn.run(run));
-        let Some(slot) = found.and_then(|run| run.spool) else { return };
+    fn free_slot(&mut self, run: RunId) {
+        let Some(at) = self.slots.iter().position(|(of, _)| *of == run) else { return };
+        let (_, slot) = self.slots.swap_remove(at);
         match self.shared.spool.clear(slot) {
             Ok(()) => self.shared.spool.give_back(slot),
             Err(error) => tracing::warn!(%slot, %error, "a spool slot stays out of use"),
@@ -494,10 +618,9 @@ impl Writer {
         self.mailbox.close();
         if let Some(worker) = self.worker.take() {
             worker.cancel();
-            if self.state.open_run.is_some() {
-                self.shared.run_closed();
-            }
         }
+        // A run that stays open in the log is not going on any more.
+        self.uncount();
         let error = match ended {
             Ok(()) => {
                 if self.since_snapshot > 0 {
@@ -516,7 +639,8 @@ impl Writer {
         for input in self.inputs.drain(..) {
             input.fail(&error);
         }
-        while let Ok(input) = self.mailbox.try_recv() {
+        // Also what is being sent at this moment.
+        while let Some(input) = self.mailbox.recv().await {
             input.fail(&error);
         }
     }
@@ -531,6 +655,11 @@ impl Writer {
         if let Err(error) = kept.await {
             tracing::debug!(session = %self.session, %error, "no snapshot was kept; the next open folds more");
         }
+    }
+
+    /// An id that leads here. The one under which the log was made may be removed.
+    pub(crate) fn address(&self) -> SessionId {
+        self.state.ids.first().copied().unwrap_or(self.session)
     }
 
     /// The next input, while the store is away.
@@ -623,26 +752,31 @@ impl BatchKind {
 }
 
 impl Waiting {
-    fn acknowledge(self, seq: Seq) {
+    pub(crate) fn acknowledge(self, seq: Seq) {
         // A caller that stopped waiting finds what it asked for in the log.
         match self {
             Self::Command(answer, Ok(accepted)) => {
                 drop(answer.send(Ok(Acknowledged { seq, turn: accepted.turn, run: accepted.run })));
             }
             Self::Command(answer, Err(rejected)) => drop(answer.send(Err(rejected.into()))),
-            Self::Progress(answer, steered) => drop(answer.send(steered)),
+            Self::Progress(answer, steered, _) => drop(answer.send(steered)),
         }
     }
 
     pub(crate) fn fail(self, error: &CommandError) {
         match self {
             Self::Command(answer, _) => drop(answer.send(Err(error.clone()))),
-            Self::Progress(answer, _) => drop(answer.send(Err(RunOver))),
+            Self::Progress(answer, ..) => drop(answer.send(Err(RunOver))),
         }
     }
 }
 
 impl Input {
+    /// Whether it is a command that ends the run that is going on.
+    pub(crate) fn ends_run(&self) -> bool {
+        matches!(self, Self::Command { command, .. } if ends_run(command))
+    }
+
     /// Whether everything before it must be durable first, and nothing may share its batch.
     fn stands_alone(&self) -> bool {
         match self {
@@ -671,7 +805,7 @@ impl Input {
 }
 
 /// Ends and marks may use the disk's reserve.
-trait OfEntries {
+pub(crate) trait OfEntries {
     fn of(entries: &[Arc<Entry>]) -> Self;
 }
 

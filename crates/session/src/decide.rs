@@ -273,7 +273,11 @@ impl<'a> Plan<'a> {
     /// Ends the open run, keeping all it brought.
     fn stop(&mut self, by: StoppedBy) {
         let Some((turn, run)) = self.session.open().filter(|_| self.run_open) else { return };
-        self.end(turn.id, run.id, RunEnd::Stopped { by_message: by == StoppedBy::Message });
+        let end = RunEnd::Stopped { by_message: by == StoppedBy::Message };
+        if fault::planted("stop_ends_twice") {
+            self.push(Event::RunEnded { turn: turn.id, run: run.id, end: end.clone() });
+        }
+        self.end(turn.id, run.id, end);
     }
 
     pub(crate) fn end(&mut self, turn: TurnId, run: RunId, end: RunEnd) {
@@ -400,7 +404,10 @@ impl<'a> Plan<'a> {
         let Recovering { turn, run, attempts, first_seen, .. } = recovering;
         let settle = |outcome| Event::RecoverySettled { turn, run, outcome };
         match journal {
-            Journal::Output { events, .. } if !events.is_empty() => {
+            Journal::Output { mut events, .. } if !events.is_empty() => {
+                if fault::planted("heal_reverses_output") {
+                    events.reverse();
+                }
                 self.decision.events.extend(events);
                 self.push(settle(RecoveryOutcome::Recovered));
             }
@@ -414,7 +421,7 @@ impl<'a> Plan<'a> {
             }
             Journal::Unused | Journal::SealedEmpty | Journal::Output { .. } => {
                 let attempts = attempts + 1;
-                self.push(if attempts >= RECOVERY_ATTEMPTS_MAX {
+                self.push(if attempts >= RECOVERY_ATTEMPTS_MAX && !fault::planted("sealed_empty_never_settles") {
                     settle(RecoveryOutcome::Neutral)
                 } else {
                     Event::RecoveryAttempted { turn, run, attempts }
@@ -427,14 +434,18 @@ impl<'a> Plan<'a> {
     pub(crate) fn close_dead(&mut self, turn: TurnId, run: RunId, journal: Journal) {
         let reason = InterruptReason::Crash;
         match journal {
+            Journal::NotYet if fault::planted("missing_journal_is_unused") => {
+                self.end(turn, run, RunEnd::Interrupted { reason, recovering: false });
+            }
             Journal::Unused => self.end(turn, run, RunEnd::Interrupted { reason, recovering: false }),
             Journal::Output { events, end: Some(end) } => {
                 self.decision.events.extend(events);
                 self.end(turn, run, end);
             }
             Journal::Output { events, end: None } if !events.is_empty() => {
-                self.decision.events.extend(events);
+                // After the end, as every healing: what comes back is no activity of the run.
                 self.end(turn, run, RunEnd::Interrupted { reason, recovering: true });
+                self.decision.events.extend(events);
                 self.push(Event::RecoverySettled { turn, run, outcome: RecoveryOutcome::Recovered });
             }
             Journal::NotYet | Journal::SealedEmpty | Journal::Output { .. } => {

@@ -4,6 +4,7 @@ use crate::entry::Entry;
 use crate::event::{Event, Flag, Message, PostMode, RecoveryOutcome, RunCause, RunEnd, Usage};
 use crate::id::{CallNo, RunId, SessionId, SlotNo, Time, TurnId};
 use crate::limits::{RUNS_PER_TURN_MAX, STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX};
+use crate::planted;
 use crate::state::{
     Call, CallState, Piece, Queued, Recovering, Recovery, Run, Session, Summary, Title, Turn, Undone,
 };
@@ -19,7 +20,7 @@ pub fn fold(session: &mut Session, entry: &Entry) {
     session.link = entry.link();
     // What comes back of a run that is over is maintenance, whatever it was when it happened.
     let healed = entry.event.output_of().is_some_and(|run| session.open_run != Some(run));
-    if moves_activity(&entry.event) && !healed {
+    if moves_activity(&entry.event) && (!healed || fault::planted("healing_moves_activity")) {
         session.active_at = session.active_at.max(entry.time);
     }
     apply(session, entry);
@@ -283,8 +284,9 @@ fn start_run(
     if let Some(Queued { message, posted_at, .. }) = waiting.and_then(|at| session.queue.remove(at)) {
         session.turns.push_back(Turn { id: turn, message, posted_at, runs: Vec::new(), chosen: None });
         session.undone.clear();
-        bound(session);
     }
+    // Not at a run's end: an undo or an edit that ended it may still reach for the oldest turn.
+    bound(session);
     let run = Run::new(run, cause, spool, started_at);
     session.open_run = Some(run.id);
     let Some(turn) = session.turns.iter_mut().rev().find(|candidate| candidate.id == turn) else { return };
@@ -317,7 +319,9 @@ fn end_run(session: &mut Session, turn: TurnId, run: RunId, end: &RunEnd, time: 
         } else {
             run.finish_tags();
         }
+        planted::spoil_run(run, end);
     }
+    planted::spoil_session(session, turn, end);
     if let RunEnd::Interrupted { recovering: true, reason } = end {
         session.recovering.push(Recovering {
             turn,
@@ -328,7 +332,6 @@ fn end_run(session: &mut Session, turn: TurnId, run: RunId, end: &RunEnd, time: 
             reason: *reason,
         });
     }
-    bound(session);
 }
 
 fn settle(session: &mut Session, run: RunId, outcome: RecoveryOutcome) {

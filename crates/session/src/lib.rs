@@ -26,6 +26,7 @@ pub mod event;
 mod fold;
 pub mod id;
 pub mod limits;
+mod planted;
 mod prompt;
 mod recover;
 pub mod state;
@@ -43,8 +44,8 @@ pub use event::{
 };
 pub use fold::{fold, fold_turn, moves_activity, run_text};
 pub use id::{BlobHash, CallNo, Epoch, MessageKey, NodeId, RunId, Seq, SessionId, SlotNo, Time, TurnId};
-pub use prompt::{Prompt, PromptMessage, prompt};
+pub use prompt::{Prompt, PromptCall, PromptMessage, prompt};
 pub use recover::{AfterCrash, recover};
 pub use state::{Call, CallState, Piece, Queued, Recovery, Run, Session, Title, Turn};
 pub use upcast::Undecodable;
-pub use view::{Answer, Marker, MarkerKind, Part, TurnView, View, turn_view, view};
+pub use view::{Answer, CallProgress, Marker, MarkerKind, Part, QueuedView, TurnView, View, turn_view, view};

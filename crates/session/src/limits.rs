@@ -4,7 +4,8 @@
 pub const TURNS_IN_STATE_MAX: usize = 64;
 
 /// Bytes of finished turns that stay in the state. A model's window rarely holds more than a megabyte of text, and
-/// a writer for an idle-ish session should stay small; the newest turn stays whatever its size.
+/// a writer for an idle-ish session should stay small; the newest turn stays whatever its size. Kept whenever a run
+/// starts or turns are put back.
 pub const STATE_BYTES_MAX: usize = 256 * 1024;
 
 /// Messages that may wait behind a run. More is a mistake of a client, not a person's wish.

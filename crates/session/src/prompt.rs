@@ -50,7 +50,10 @@ pub fn prompt(session: &Session) -> Prompt {
     // From the newest turn backwards, so that the cap takes the oldest.
     for turn in session.turns.iter().skip(summarised).rev() {
         let mut messages = vec![PromptMessage::User(turn.message.clone())];
-        turn.answer().unwrap_or_default().iter().for_each(|run| add_run(&mut messages, run));
+        // A run reads what it said itself, whichever answer a person looks at meanwhile.
+        let given = turn.answers().find(|runs| runs.iter().any(|run| Some(run.id) == session.open_run));
+        let runs = given.or(turn.answer()).unwrap_or_default();
+        runs.iter().for_each(|run| add_run(&mut messages, run));
         size_bytes += messages.iter().map(PromptMessage::size_bytes).sum::<usize>();
         if size_bytes > PROMPT_BYTES_MAX && !prompt.messages.is_empty() {
             prompt.truncated = true;

@@ -54,7 +54,9 @@ impl TagState {
     pub(crate) fn finish(&mut self, emit: &mut impl FnMut(Kind, &str)) {
         match std::mem::take(self) {
             Self::Opening(held) if !held.is_empty() => emit(Kind::Answer, &held),
-            Self::Reasoning { held, .. } if !held.is_empty() => emit(Kind::Reasoning, &held),
+            Self::Reasoning { held, .. } if !held.is_empty() => {
+                emit(if fault::planted("half_tag_is_answer") { Kind::Answer } else { Kind::Reasoning }, &held);
+            }
             Self::Opening(_) | Self::Reasoning { .. } | Self::Answer => {}
         }
     }

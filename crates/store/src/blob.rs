@@ -24,6 +24,9 @@ pub fn hash_of(bytes: &[u8]) -> BlobHash {
     BlobHash(Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// Where bytes are until they are whole. Only the writing thread puts blobs, so a name is enough.
+const UNFINISHED: &str = "unfinished";
+
 /// A directory of blobs, one file each, spread over 256 folders.
 #[derive(Debug, Clone)]
 pub(crate) struct BlobDirectory {
@@ -32,7 +35,14 @@ pub(crate) struct BlobDirectory {
 
 impl BlobDirectory {
     pub(crate) fn open(root: PathBuf) -> io::Result<Self> {
-        fs::create_dir_all(&root)?;
+        // What an earlier process did not finish writing belongs to nobody.
+        match fs::remove_dir_all(root.join(UNFINISHED)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        fs::create_dir_all(root.join(UNFINISHED))?;
+        sync_directory(&root)?;
+        root.parent().map_or(Ok(()), sync_directory)?;
         Ok(Self { root })
     }
 
@@ -45,23 +55,21 @@ impl BlobDirectory {
     pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<BlobHash> {
         let hash = hash_of(bytes);
         let path = self.path(&hash).ok_or(io::ErrorKind::InvalidInput)?;
-        if path.exists() {
-            return Ok(hash);
-        }
         let folder = path.parent().unwrap_or(&self.root);
-        if !folder.exists() {
-            fs::create_dir_all(folder)?;
-            sync_directory(&self.root)?;
+        fs::create_dir_all(folder)?;
+        if !path.exists() {
+            let aside = self.root.join(UNFINISHED).join(&hash.0);
+            let mut file = File::create(&aside)?;
+            file.write_all(bytes)?;
+            fault::hit("blob.before_sync")?;
+            file.sync_all()?;
+            fault::hit("blob.before_rename")?;
+            fs::rename(&aside, &path)?;
         }
-        let aside = path.with_extension(format!("new-{:?}", std::thread::current().id()).replace(['(', ')'], ""));
-        let mut file = File::create(&aside)?;
-        file.write_all(bytes)?;
-        fault::hit("blob.before_sync")?;
-        file.sync_all()?;
-        fault::hit("blob.before_rename")?;
-        fs::rename(&aside, &path)?;
+        // An earlier try may have come this far and failed here, so the name is synced also when it is there.
         fault::hit("blob.before_directory_sync")?;
         sync_directory(folder)?;
+        sync_directory(&self.root)?;
         fault::hit("blob.after_directory_sync")?;
         Ok(hash)
     }

@@ -134,6 +134,10 @@ impl ListRow {
             Event::MessagePosted { .. } | Event::MessageEdited { .. } => self.messages += 1,
             Event::RunStarted { .. } => self.run = Some(RunId(entry.seq.0)),
             Event::RunEnded { .. } => self.run = None,
+            // What comes back of a run that is over is maintenance.
+            Event::CallFinished { run, .. } if self.run != Some(*run) => return Touch::Untouched,
+            // A call that was healed after its run ended is maintenance.
+            Event::CallFinished { run, .. } if self.run != Some(*run) => return Touch::Untouched,
             Event::CallFinished { .. } if entry.time.micros_since(self.active_at) < CALL_TOUCH_MICROS => {
                 return Touch::Untouched;
             }

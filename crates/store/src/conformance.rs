@@ -7,7 +7,7 @@
 //! | `conformance/logs.rs` | what is appended is read back, whole, in order, or not at all |
 //! | `conformance/claims.rs` | one writer at a time, epochs that rise |
 //! | `conformance/names.rs` | keys and ids are used once |
-//! | `conformance/kept.rs` | snapshots, open runs and blobs |
+//! | `conformance/kept.rs` | snapshots, open runs, waiting messages and blobs |
 //! | `conformance/lists.rs` | the list of sessions |
 //! | `conformance/turns.rs` | pages of turns |
 //! | `conformance/search.rs` | what is found |
@@ -37,10 +37,10 @@ pub use author::Author;
 
 /// Makes stores for the suite.
 pub trait Fresh: Send + Sync {
-    /// An empty store, the only one that this factory makes.
+    /// An empty store of its own.
     fn store(&self) -> Arc<dyn Store>;
 
-    /// The same store after a cold start: all that it knows comes from where it keeps things.
+    /// The store that was made last, after a cold start: all that it knows comes from where it keeps things.
     fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store>;
 }
 
@@ -77,6 +77,7 @@ cases! { $
         an_unknown_session_cannot_be_read_or_written
         packed_entries_read_the_same_as_before
         a_cold_start_reads_the_same
+        a_reader_beside_the_writer_sees_a_prefix_that_only_grows
         times_may_go_backwards
     }
     claims {
@@ -105,6 +106,7 @@ cases! { $
         open_runs_are_those_without_an_end
         a_run_that_is_being_recovered_stays_open
         open_runs_survive_packing_and_a_cold_start
+        sessions_with_waiting_messages_are_known
         blobs_are_read_back
         an_unknown_blob_is_none
     }
@@ -154,8 +156,12 @@ cases! { $
         a_blob_in_a_shared_beginning_stays_for_the_branch
         a_blob_that_never_came_does_not_stop_an_erase
         erasing_one_session_leaves_the_others_alone
+        a_reader_beside_an_erase_sees_the_log_or_nothing
     }
     random {
         random_operations_give_what_the_reference_store_gives
+        random_long_sessions_give_what_the_reference_store_gives
+        random_branches_and_erasures_give_what_the_reference_store_gives
+        random_cold_starts_give_what_the_reference_store_gives
     }
 }

@@ -119,11 +119,7 @@ impl LogStore for MemoryStore {
         async move { Ok(self.state().find_key(session, &key)) }.boxed()
     }
 
-    fn save_snapshot(
-        &self,
-        session: SessionId,
-        snapshot: Snapshot,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn save_snapshot(&self, session: SessionId, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
         async move {
             self.faults.alive()?;
             self.state().save_snapshot(session, snapshot);
@@ -134,6 +130,10 @@ impl LogStore for MemoryStore {
 
     fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
         async move { Ok(self.state().open_runs()) }.boxed()
+    }
+
+    fn waiting(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        async move { Ok(self.state().waiting()) }.boxed()
     }
 
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {

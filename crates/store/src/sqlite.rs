@@ -227,6 +227,7 @@ impl Shared {
 
 fn connect_to_write(path: &Path) -> Result<Connection, Fault> {
     let connection = Connection::open(path)?;
+    migrate::check(&connection)?;
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
@@ -303,6 +304,10 @@ impl LogStore for SqliteStore {
 
     fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
         self.reading("list open runs", |_, connection| read::open_runs(connection))
+    }
+
+    fn waiting(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        self.reading("list what waits", |shared, connection| read::waiting(shared, connection))
     }
 
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {

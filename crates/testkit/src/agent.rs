@@ -129,6 +129,13 @@ impl Script {
         self.act(Act::Panic)
     }
 
+    /// Goes on with another script.
+    #[must_use]
+    pub fn then(mut self, script: Self) -> Self {
+        self.0.extend(script.0);
+        self
+    }
+
     /// Waits at a gate.
     #[must_use]
     pub fn gate(self, gate: &Gate) -> Self {
@@ -168,7 +175,7 @@ impl Runner for ScriptedAgent {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         async move {
             // A run that is over has nothing more to play.
-            drop(play(script, &progress).await);
+            play(script, &progress).await.unwrap_or(());
         }
         .boxed()
     }

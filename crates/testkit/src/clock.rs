@@ -1,4 +1,5 @@
-//! A clock that goes as the machine's does, plus what a test adds to it.
+//! A clock that goes as the machine's does, plus what a test adds to it. It never gives the same time twice, so that
+//! the entries of one decision are known by their time.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -9,6 +10,7 @@ use session::{NodeId, SessionId, Time};
 #[derive(Debug, Default)]
 pub struct HandClock {
     added_micros: AtomicI64,
+    given: AtomicI64,
 }
 
 impl HandClock {
@@ -20,7 +22,10 @@ impl HandClock {
 
 impl Clock for HandClock {
     fn now(&self) -> Time {
-        SystemClock.now().plus_micros(self.added_micros.load(Ordering::Acquire))
+        let now = SystemClock.now().plus_micros(self.added_micros.load(Ordering::Acquire));
+        let later = |given: i64| Some(now.0.max(given + 1));
+        let given = self.given.fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
+        Time(given.map_or(now.0, |given| now.0.max(given + 1)))
     }
 
     fn session_id(&self) -> SessionId {

@@ -2,7 +2,10 @@
 //! to refuse, and a world that can be crashed and started again.
 
 pub mod agent;
+pub mod bench;
 pub mod clock;
+pub mod crash;
+pub mod races;
 pub mod refusing;
 pub mod report;
 pub mod world;

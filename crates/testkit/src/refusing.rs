@@ -112,6 +112,11 @@ impl LogStore for RefusingStore {
         async move { store.open_runs().await }.boxed()
     }
 
+    fn waiting(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        let store = self.store();
+        async move { store.waiting().await }.boxed()
+    }
+
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
         let store = self.store();
         async move { store.erase(claim).await }.boxed()

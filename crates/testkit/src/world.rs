@@ -10,7 +10,7 @@ use session::{AfterCrash, Command, Entry, Message, PostMode, Seq, View};
 use store::Store;
 use store::sqlite::SqliteStore;
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 use crate::agent::ScriptedAgent;
 use crate::clock::HandClock;
@@ -125,6 +125,16 @@ impl World {
     /// The store, with its switch.
     pub fn store(&self) -> Arc<RefusingStore> {
         self.live().store.clone()
+    }
+
+    /// The runtime that everything lives on.
+    pub fn handle(&self) -> Handle {
+        self.live().runtime.handle().clone()
+    }
+
+    /// Tasks that are alive: writers, runs, looks, and the hub's own.
+    pub fn tasks(&self) -> usize {
+        self.live().runtime.metrics().num_alive_tasks()
     }
 
     /// Runs a test's future to its end, at most as long as patience lasts.

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-//mod golden;
+mod golden;
 mod model;
-//mod prompts;
+mod prompts;
 mod story;

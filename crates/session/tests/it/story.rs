@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use session::{Event, Rejected};
+use session::{Event, Rejected, fold_turn};
 
 use self::script::Script;
+pub(crate) use self::show::kind;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/turns")
@@ -70,12 +71,23 @@ fn first_difference(written: &str, told: &str) -> String {
 }
 
 #[test]
+fn a_page_of_every_turn_of_a_story_shows_what_the_state_shows() {
+    for path in stories() {
+        let (_, script) = play(&fs::read_to_string(&path).unwrap());
+        for turn in &script.session.turns {
+            let page = fold_turn(turn.id, &script.entries);
+            assert_eq!(page.as_ref(), Some(turn), "{}", path.display());
+        }
+    }
+}
+
+#[test]
 fn every_kind_of_event_happens_in_some_story() {
     let mut missing = event_kinds();
     for path in stories() {
         let (_, script) = play(&fs::read_to_string(path).unwrap());
         for entry in &script.entries {
-            missing.remove(show::kind(&entry.event).as_str());
+            missing.remove(kind(&entry.event).as_str());
         }
     }
     assert_eq!(missing, BTreeSet::new(), "kinds that no story tells of");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use session::{
-    Accepted, Attachment, Command, Context, Decision, Entry, Event, Journal, Link, Message, MessageKey, NodeId,
-    PostMode, Progress, Rejected, Runs, Seq, Session, SessionId, Time, TurnId, decide, fold, recover,
+    Accepted, Attachment, Command, Context, Decision, Entry, Event, Journal, Link, Message, MessageKey,
+    NodeId, PostMode, Progress, Rejected, Runs, Seq, Session, SessionId, Time, TurnId, decide, fold, recover,
 };
 use uuid::Uuid;
 

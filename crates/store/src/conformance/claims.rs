@@ -45,11 +45,17 @@ pub async fn a_live_node_keeps_its_sessions_and_a_lapsed_one_loses_them(fresh: &
     let mut author = Author::create(&*store, id(1)).await;
     store.heartbeat(NODE, START.plus_micros(1_000)).await.unwrap();
     let lapses = START.plus_micros(1_000 + HEARTBEAT_MICROS_MAX);
-    assert_eq!(store.claim(id(1), OTHER, Claiming::Existing, lapses).await, Err(ClaimError::Held { node: NODE }));
+    assert_eq!(
+        store.claim(id(1), OTHER, Claiming::Existing, lapses).await,
+        Err(ClaimError::Held { node: NODE })
+    );
     author.post(&*store, "still mine").await;
     store.heartbeat(NODE, START.plus_micros(2_000)).await.unwrap();
     let later = lapses.plus_micros(1);
-    assert_eq!(store.claim(id(1), OTHER, Claiming::Existing, later).await, Err(ClaimError::Held { node: NODE }));
+    assert_eq!(
+        store.claim(id(1), OTHER, Claiming::Existing, later).await,
+        Err(ClaimError::Held { node: NODE })
+    );
     let lapsed = lapses.plus_micros(1_001);
     let taken = store.claim(id(1), OTHER, Claiming::Existing, lapsed).await;
     assert_eq!(taken, Ok(Claim { session: id(1), node: OTHER, epoch: Epoch(2) }));
@@ -96,11 +102,8 @@ pub async fn epochs_survive_a_cold_start(fresh: &dyn Fresh) {
     let store = fresh.store();
     let author = Author::create(&*store, id(1)).await;
     store.claim(id(1), OTHER, Claiming::Existing, START).await.unwrap();
-    store.heartbeat(OTHER, START).await.unwrap();
     let store = fresh.reopen(store);
     assert_eq!(author.refused(&*store, post("late")).await, AppendError::Fenced { current: Epoch(2) });
-    let held = store.claim(id(1), NODE, Claiming::Existing, START).await;
-    assert_eq!(held, Err(ClaimError::Held { node: OTHER }));
-    let again = store.claim(id(1), OTHER, Claiming::Existing, START).await.unwrap();
+    let again = store.claim(id(1), NODE, Claiming::Existing, START).await.unwrap();
     assert_eq!(again.epoch, Epoch(3));
 }

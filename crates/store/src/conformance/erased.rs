@@ -156,3 +156,30 @@ pub async fn erasing_one_session_leaves_the_others_alone(fresh: &dyn Fresh) {
         store = fresh.reopen(store);
     }
 }
+
+pub async fn a_reader_beside_an_erase_sees_the_log_or_nothing(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    for number in 0..40 {
+        let mut author = Author::create(&*store, id(number)).await;
+        author.turn(&*store, "question", "answer").await;
+        if number % 2 == 0 {
+            store.settle().await.unwrap();
+        }
+        author.post(&*store, "next").await;
+        let erase = async {
+            store.erase(author.claim).await.unwrap();
+            // Whatever stands in its place now is another session's.
+            Author::create(&*store, id(100 + number)).await.post(&*store, "other").await;
+        };
+        let read = async {
+            loop {
+                match store.read(id(number), Seq(0), 100).await {
+                    Ok(entries) => assert!(author.log.starts_with(&entries)),
+                    Err(error) => return error,
+                }
+            }
+        };
+        let ((), error) = futures_util::future::join(erase, read).await;
+        assert_eq!(error, ReadError::Unknown(id(number)));
+    }
+}

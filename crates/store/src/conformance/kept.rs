@@ -1,4 +1,4 @@
-//! What is kept besides the entries: snapshots, open runs and blobs.
+//! What is kept besides the entries: snapshots, open runs, waiting messages and blobs.
 
 use session::{BlobHash, Journal, Progress, RunId, SlotNo};
 
@@ -105,6 +105,33 @@ pub async fn open_runs_survive_packing_and_a_cold_start(fresh: &dyn Fresh) {
     assert_eq!(store.open_runs().await, Ok(Vec::new()));
 }
 
+pub async fn sessions_with_waiting_messages_are_known(fresh: &dyn Fresh) {
+    let mut store = fresh.store();
+    let mut waits = Author::create(&*store, id(1)).await;
+    let mut rests = Author::create(&*store, id(2)).await;
+    let mut erased = Author::create(&*store, id(3)).await;
+    rests.turn(&*store, "question", "answer").await;
+    for author in [&mut waits, &mut erased] {
+        author.post(&*store, "first").await;
+        author.post(&*store, "second").await;
+    }
+    let branch = waits.branch(&*store, id(4), waits.end().seq).await;
+    assert!(branch.state.queue.is_empty());
+    store.erase(erased.claim).await.unwrap();
+    // What is not indexed yet may be named without need, but nothing that waits is left out.
+    assert!(store.waiting().await.unwrap().contains(&id(1)));
+    for _ in 0..2 {
+        store.settle().await.unwrap();
+        assert_eq!(store.waiting().await, Ok(vec![id(1)]));
+        store = fresh.reopen(store);
+        assert!(store.waiting().await.unwrap().contains(&id(1)));
+    }
+    waits.answer(&*store, "one").await;
+    waits.answer(&*store, "two").await;
+    store.settle().await.unwrap();
+    assert_eq!(store.waiting().await, Ok(Vec::new()));
+}
+
 pub async fn blobs_are_read_back(fresh: &dyn Fresh) {
     let store = fresh.store();
     let large: Vec<u8> = (0..300_000_u32).map(|at| at.to_le_bytes()[1]).collect();
@@ -123,7 +150,8 @@ pub async fn blobs_are_read_back(fresh: &dyn Fresh) {
 
 pub async fn an_unknown_blob_is_none(fresh: &dyn Fresh) {
     let store = fresh.store();
-    for name in [crate::blob::hash_of(b"never put"), BlobHash("../lock".to_owned()), BlobHash(String::new())] {
+    for name in [crate::blob::hash_of(b"never put"), BlobHash("../lock".to_owned()), BlobHash(String::new())]
+    {
         assert_eq!(store.blob(name).await, Ok(None));
     }
 }

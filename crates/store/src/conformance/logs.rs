@@ -1,5 +1,7 @@
 //! What is appended is read back: whole, in order, chained, or not at all.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use session::{Event, Link, Progress, RunId, Seq, Time};
 
 use super::Fresh;
@@ -14,7 +16,10 @@ pub async fn entries_are_read_back_whole_with_their_chain(fresh: &dyn Fresh) {
     author.assert_read(&*store).await;
     let mut last = Link::START;
     for entry in read_all(&*store, id(1)).await {
-        assert_eq!((entry.seq, entry.hash), (last.seq.next(), last.hash.next(entry.seq, entry.time, entry.epoch, &entry.body)));
+        assert_eq!(
+            (entry.seq, entry.hash),
+            (last.seq.next(), last.hash.next(entry.seq, entry.time, entry.epoch, &entry.body))
+        );
         last = entry.link();
     }
 }
@@ -164,6 +169,37 @@ pub async fn a_cold_start_reads_the_same(fresh: &dyn Fresh) {
         store = fresh.reopen(store);
         author.assert_read(&*store).await;
     }
+}
+
+pub async fn a_reader_beside_the_writer_sees_a_prefix_that_only_grows(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let mut author = Author::create(&*store, id(1)).await;
+    author.turn(&*store, "shared", "beginning").await;
+    let branch = author.branch(&*store, id(2), author.end().seq).await;
+    let done = AtomicBool::new(false);
+    let write = async {
+        for round in 0..60 {
+            author.turn(&*store, "question", &format!("answer {round}")).await;
+            if round % 3 == 0 {
+                store.settle().await.unwrap();
+            }
+        }
+        done.store(true, Ordering::SeqCst);
+        author
+    };
+    let read = async {
+        let mut seen = Vec::new();
+        while !done.load(Ordering::SeqCst) {
+            let now = read_all(&*store, id(1)).await;
+            assert!(now.starts_with(&seen), "nothing seen is ever unsaid");
+            seen = now;
+            assert_eq!(read_all(&*store, id(2)).await, branch.log);
+        }
+        seen
+    };
+    let (author, seen) = futures_util::future::join(write, read).await;
+    assert!(author.log.starts_with(&seen));
+    author.assert_read(&*store).await;
 }
 
 pub async fn times_may_go_backwards(fresh: &dyn Fresh) {

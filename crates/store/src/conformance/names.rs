@@ -123,6 +123,7 @@ pub async fn a_log_is_written_on_after_its_first_id_was_removed(fresh: &dyn Fres
     assert_eq!(old.refused(&*store, post("late")).await, AppendError::Fenced { current });
     author.turn(&*store, "and on", "indeed").await;
     assert_eq!(read_all(&*store, id(2)).await, author.log);
+    author.branch(&*store, id(3), author.end().seq).await.assert_read(&*store).await;
 }
 
 pub async fn an_id_in_use_refuses_the_whole_append(fresh: &dyn Fresh) {
@@ -134,7 +135,8 @@ pub async fn an_id_in_use_refuses_the_whole_append(fresh: &dyn Fresh) {
     assert_eq!(store.append(vec![one.append(events)]).await, [Err(AppendError::IdTaken(id(2)))]);
     one.assert_read(&*store).await;
     // Within a batch, the first wins.
-    let batch = vec![two.append(vec![Event::IdAdded { id: id(3) }]), one.append(vec![Event::IdAdded { id: id(3) }])];
+    let batch =
+        vec![two.append(vec![Event::IdAdded { id: id(3) }]), one.append(vec![Event::IdAdded { id: id(3) }])];
     assert_eq!(store.append(batch.clone()).await, [Ok(()), Err(AppendError::IdTaken(id(3)))]);
     two.accept(&batch[0]);
     two.assert_read(&*store).await;

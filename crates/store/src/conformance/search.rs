@@ -4,8 +4,8 @@ use session::{Command, Message, Progress, TurnId};
 
 use super::Fresh;
 use super::author::{Author, id};
-use crate::catalog::{DocumentKind, Hit};
 use crate::Store;
+use crate::catalog::{DocumentKind, Hit};
 
 /// What is found once everything is indexed.
 async fn found(store: &dyn Store, words: &str) -> Vec<Hit> {
@@ -116,7 +116,8 @@ pub async fn no_character_of_a_search_is_an_operator(fresh: &dyn Fresh) {
     let mut author = Author::create(&*store, id(1)).await;
     let turn = author.turn(&*store, "NOT herons OR well-known cranes", "nothing here").await;
     let hit = vec![message(&author, turn)];
-    for words in ["NOT herons", "well-known", "\"cranes\"", "(herons)", "* herons", "OR", "herons -", "text:"] {
+    for words in ["NOT herons", "well-known", "\"cranes\"", "(herons)", "* herons", "OR", "herons -", "text:"]
+    {
         let expected = if words == "text:" { Vec::new() } else { hit.clone() };
         assert_eq!(found(&*store, words).await, expected, "{words}");
     }

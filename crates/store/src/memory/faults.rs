@@ -130,7 +130,10 @@ impl Faults {
         let asked = !entries.is_empty();
         entries.retain(|entry| entry.seq <= intact);
         if asked && entries.is_empty() {
-            return Err(ReadError::Damaged { intact: after, damage: Damage::ChainBroken { seq: after.next() } });
+            return Err(ReadError::Damaged {
+                intact: after,
+                damage: Damage::ChainBroken { seq: after.next() },
+            });
         }
         Ok(entries)
     }

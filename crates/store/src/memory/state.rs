@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use session::{
-    BlobHash, Entry, Epoch, Event, Link, MessageKey, NodeId, RunEnd, RunId, Seq, SessionId, SlotNo, Time, TurnId,
+    BlobHash, Entry, Epoch, Event, Link, MessageKey, NodeId, RunEnd, RunId, Seq, SessionId, SlotNo, Time,
+    TurnId,
 };
 
 use crate::catalog::{Document, Hit, ListQuery, ListRow, TurnIndex, TurnRow, document};
@@ -48,14 +49,16 @@ impl State {
             (None, Claiming::Existing) => return Err(ClaimError::Unknown(session)),
             (Some(Some(at)), Claiming::Existing) => *at,
             // A session whose first entry never came is as good as new.
-            (Some(Some(at)), Claiming::New | Claiming::Branch { .. }) => match self.logs[*at].own().is_empty() {
-                true => *at,
-                false => return Err(ClaimError::Exists(session)),
-            },
+            (Some(Some(at)), Claiming::New | Claiming::Branch { .. }) => {
+                match self.logs[*at].own().is_empty() {
+                    true => *at,
+                    false => return Err(ClaimError::Exists(session)),
+                }
+            }
             (None, Claiming::New) => self.make(session, Vec::new()),
             (None, Claiming::Branch { from, at }) => {
-                let origin = self.ids.get(&from).copied().flatten().map(|origin| &self.logs[origin]);
-                let shared = origin.and_then(|origin| origin.entries.get(..usize::try_from(at.0).ok()?));
+                let shared =
+                    self.find(from).and_then(|origin| origin.entries.get(..usize::try_from(at.0).ok()?));
                 let shared = shared.ok_or(ClaimError::Unknown(from))?.to_vec();
                 self.make(session, shared)
             }
@@ -166,6 +169,15 @@ impl State {
         self.logs.iter().flat_map(Log::open_runs).collect()
     }
 
+    pub(super) fn waiting(&self) -> Vec<SessionId> {
+        let waits = |log: &&Log| {
+            let mut state = session::Session::default();
+            log.entries.iter().for_each(|entry| session::fold(&mut state, entry));
+            !state.queue.is_empty()
+        };
+        self.logs.iter().filter(|log| !log.erased).filter(waits).map(|log| log.key).collect()
+    }
+
     pub(super) fn erase(&mut self, claim: Claim) -> Result<(), AppendError> {
         let at = self.made(claim.session).ok_or(AppendError::Deleted(claim.session))?;
         let log = &mut self.logs[at];
@@ -203,7 +215,8 @@ impl State {
     }
 
     pub(super) fn search(&self, words: &str, count: usize) -> Vec<Hit> {
-        let phrases: Vec<_> = words.split_whitespace().map(tokens).filter(|phrase| !phrase.is_empty()).collect();
+        let phrases: Vec<_> =
+            words.split_whitespace().map(tokens).filter(|phrase| !phrase.is_empty()).collect();
         if phrases.is_empty() {
             return Vec::new();
         }
@@ -280,7 +293,8 @@ impl Log {
         for entry in self.own() {
             let through = || entries().take_while(|other| other.seq <= entry.seq);
             let Some(found) = document(entry, |run| session::run_text(run, through())) else { continue };
-            let same = |(_, known): &&mut (Time, Document)| known.turn == found.turn && known.kind == found.kind;
+            let same =
+                |(_, known): &&mut (Time, Document)| known.turn == found.turn && known.kind == found.kind;
             match documents.iter_mut().find(same) {
                 Some((_, known)) => *known = found,
                 None => documents.push((entry.time, found)),

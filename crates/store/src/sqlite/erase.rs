@@ -6,14 +6,19 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension, Params, params};
 use session::{BlobHash, Event, Link, Message, Seq};
 
+use crate::blob::BlobDirectory;
+
 use super::append::link;
 use super::project::{make_packs, store_pack};
 use super::read::{self, Stop};
-use super::tail::Tail;
+use super::tail::TailSession;
 use super::{Fault, index};
 
+/// Finds the tail of a log.
+type TailOf<'a> = &'a dyn Fn(i64) -> Option<TailSession>;
+
 /// Removes a session in the current transaction and answers the blobs that nobody uses any more.
-pub(super) fn erase(connection: &Connection, tail: &Tail, no: i64) -> Result<BTreeSet<BlobHash>, Fault> {
+pub(super) fn erase(connection: &Connection, tail: TailOf<'_>, no: i64) -> Result<BTreeSet<BlobHash>, Fault> {
     connection.execute("UPDATE session_ids SET no = NULL WHERE no = ?", [no])?;
     for table in ["list", "keys", "open_runs", "snapshots", "turns", "watermarks"] {
         connection.execute(&format!("DELETE FROM {table} WHERE no = ?"), [no])?;
@@ -37,9 +42,37 @@ pub(super) fn erase(connection: &Connection, tail: &Tail, no: i64) -> Result<BTr
     Ok(unused)
 }
 
+/// Notes blobs whose files go once the transaction is durable, so that a crash in between does not leave them.
+pub(super) fn doom(connection: &Connection, blobs: &BTreeSet<BlobHash>) -> Result<(), Fault> {
+    let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO doomed_blobs (blob) VALUES (?)")?;
+    for blob in blobs {
+        insert.execute([&blob.0])?;
+    }
+    Ok(())
+}
+
+/// Removes the files of doomed blobs.
+pub(super) fn remove_doomed(connection: &Connection, blobs: &BlobDirectory) -> Result<(), Fault> {
+    let mut select = connection.prepare("SELECT blob FROM doomed_blobs")?;
+    let doomed: Vec<BlobHash> =
+        select.query_map([], |row| row.get(0).map(BlobHash))?.collect::<rusqlite::Result<_>>()?;
+    if doomed.is_empty() {
+        return Ok(());
+    }
+    for blob in &doomed {
+        match blobs.remove(blob) {
+            // A message may name a blob that never came.
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    connection.execute("DELETE FROM doomed_blobs", [])?;
+    Ok(())
+}
+
 /// Removes a log as far as no branch shares it, and the trunks that nobody shares any more. Adds the blobs that it
 /// used to `blobs`.
-fn purge(connection: &Connection, tail: &Tail, no: i64, blobs: &mut BTreeSet<BlobHash>) -> Result<(), Fault> {
+fn purge(connection: &Connection, tail: TailOf<'_>, no: i64, blobs: &mut BTreeSet<BlobHash>) -> Result<(), Fault> {
     let used = used_blobs(connection, no)?;
     connection.execute("DELETE FROM blob_uses WHERE no = ?", [no])?;
     let shared: Option<u64> =
@@ -67,7 +100,7 @@ fn purge(connection: &Connection, tail: &Tail, no: i64, blobs: &mut BTreeSet<Blo
 }
 
 /// Keeps a log up to `end` alone, in packs alone: nobody writes it any more, so nobody would pack its tail later.
-fn cut(connection: &Connection, tail: &Tail, no: i64, end: Seq) -> Result<(), Fault> {
+fn cut(connection: &Connection, tail: TailOf<'_>, no: i64, end: Seq) -> Result<(), Fault> {
     let whole = connection
         .query_row(
             "SELECT last_seq, last_epoch, last_hash FROM packs WHERE no = ? AND last_seq <= ?
@@ -79,11 +112,11 @@ fn cut(connection: &Connection, tail: &Tail, no: i64, end: Seq) -> Result<(), Fa
     let prev: Link = whole.map_or_else(|| read::log(connection, no).map(|log| log.base), Ok)?;
     let mut entries = Vec::new();
     let count = usize::try_from(end.0.saturating_sub(prev.seq.0)).unwrap_or(usize::MAX);
-    match read::collect(connection, &|no| tail.get(no).cloned(), no, prev.seq, count, &mut entries) {
-        Ok(_) => {}
+    match read::collect(connection, tail, no, prev.seq, count, &mut entries) {
+        Ok(_) if entries.len() == count => {}
         Err(Stop::Fault(fault)) => return Err(fault),
         // What cannot be read cannot be packed anew: it stays as it is, and only what stands after it goes.
-        Err(Stop::Damage(_)) => {
+        Ok(_) | Err(Stop::Damage(_)) => {
             connection.execute("DELETE FROM packs WHERE no = ? AND first_seq > ?", params![no, end.0])?;
             return blank(connection, no, end.0);
         }
@@ -94,14 +127,14 @@ fn cut(connection: &Connection, tail: &Tail, no: i64, end: Seq) -> Result<(), Fa
 }
 
 /// Notes the blobs that a log uses up to `end`; those after it are no longer used.
-fn note_blobs(connection: &Connection, tail: &Tail, no: i64, end: Seq) -> Result<(), Fault> {
+fn note_blobs(connection: &Connection, tail: TailOf<'_>, no: i64, end: Seq) -> Result<(), Fault> {
     let mut after = read::log(connection, no)?.base.seq;
     while after < end {
         let mut entries = Vec::new();
         let count = usize::try_from(end.0 - after.0).unwrap_or(usize::MAX).min(10_000);
         // Damage ends the reading; a blob that only stands behind it cannot be shown either.
         if let Err(Stop::Fault(fault)) =
-            read::collect(connection, &|no| tail.get(no).cloned(), no, after, count, &mut entries)
+            read::collect(connection, tail, no, after, count, &mut entries)
         {
             return Err(fault);
         }

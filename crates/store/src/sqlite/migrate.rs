@@ -10,10 +10,13 @@ const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql")];
 /// Marks a file as ours: "EvTn".
 const APPLICATION_ID: i64 = 0x4576_546e;
 
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+/// Refuses a file that is not ours or of a newer version, before anything in it is changed. Answers its version.
+pub(super) fn check(connection: &Connection) -> Result<usize, Fault> {
     let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let version: usize = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if application != APPLICATION_ID && (application != 0 || version != 0) {
+    let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let empty = (application, version, objects) == (0, 0, 0);
+    if application != APPLICATION_ID && !empty {
         return Err(Fault::Refused("the file is not an Everturn store".to_owned()));
     }
     if version > MIGRATIONS.len() {
@@ -22,6 +25,11 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Fault> {
             "the store has schema {version}, this version knows {ours}; nothing was changed, start the newer version"
         )));
     }
+    Ok(version)
+}
+
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+    let version = check(connection)?;
     for (at, migration) in MIGRATIONS.iter().enumerate().skip(version) {
         let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         transaction.execute_batch(migration)?;

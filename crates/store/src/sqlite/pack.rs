@@ -13,7 +13,6 @@ const UNPACKED_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// One stored entry, before its event is read.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    pub(super) seq: Seq,
     pub(super) time: Time,
     pub(super) epoch: Epoch,
     pub(super) body: String,
@@ -156,7 +155,7 @@ mod tests {
     fn packed(entries: &[Entry]) -> Vec<u8> {
         let rows: Vec<Row> = entries
             .iter()
-            .map(|entry| Row { seq: entry.seq, time: entry.time, epoch: entry.epoch, body: entry.body.to_string() })
+            .map(|entry| Row { time: entry.time, epoch: entry.epoch, body: entry.body.to_string() })
             .collect();
         encode(&rows).unwrap()
     }

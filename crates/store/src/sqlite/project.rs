@@ -221,7 +221,7 @@ pub(super) fn make_packs(prev: Link, entries: &[Entry]) -> Result<Vec<Pack>, Fau
         rest = after;
         let rows: Vec<Row> = packed
             .iter()
-            .map(|entry| Row { seq: entry.seq, time: entry.time, epoch: entry.epoch, body: entry.body.to_string() })
+            .map(|entry| Row { time: entry.time, epoch: entry.epoch, body: entry.body.to_string() })
             .collect();
         let last = packed.last().map_or(prev, Entry::link);
         packs.push(Pack { prev, last, body: pack::encode(&rows)?, size_bytes });

@@ -1,5 +1,7 @@
 //! How entries are read back, from packs and tail, and what the catalog answers.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use session::{
     Damage, Entry, Epoch, Fingerprint, Hash, Link, MessageKey, RunId, Seq, SessionId, SlotNo, Time, TurnId,
@@ -87,7 +89,25 @@ pub(super) fn entries(
     limit: usize,
 ) -> Result<Vec<Entry>, ReadError> {
     let failed = |fault: Fault| ReadError::Store(fault.doing("read entries"));
-    let Some(Some(no)) = id_or_key(connection, session).map_err(failed)? else { return Err(ReadError::Unknown(session)) };
+    let Some(Some(no)) = id_or_key(connection, session).map_err(failed)? else {
+        return Err(ReadError::Unknown(session));
+    };
+    let result = entries_of(shared, connection, no, after, limit);
+    // A log that was erased in the meantime is not damaged, it is gone.
+    if result.is_err() && id_or_key(connection, session).map_err(failed)? != Some(Some(no)) {
+        return Err(ReadError::Unknown(session));
+    }
+    result
+}
+
+fn entries_of(
+    shared: &Shared,
+    connection: &mut Connection,
+    no: i64,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Entry>, ReadError> {
+    let failed = |fault: Fault| ReadError::Store(fault.doing("read entries"));
     // The tail is copied before the read transaction begins: what is packed and trimmed in between stands in packs
     // that the transaction sees.
     let tail = tails(shared, connection, no).map_err(failed)?;
@@ -263,8 +283,12 @@ pub(super) fn open(shared: &Shared, connection: &mut Connection, session: Sessio
         });
         Ok(Opened { session: SessionId(Uuid::from_bytes(key)), end, snapshot })
     };
-    let opened = read().map_err(failed)?;
-    if opened.end == Link::START {
+    let opened = match read() {
+        Ok(opened) => opened,
+        Err(fault) if id(connection, session).map_err(failed)? == Some(Some(no)) => return Err(failed(fault)),
+        Err(_) => return Err(OpenError::Deleted(session)),
+    };
+    if opened.end.seq == log(connection, no).map_err(failed)?.base.seq {
         // Claimed, but its first entry never came: there is no such session for anyone.
         return Err(OpenError::Unknown(session));
     }
@@ -272,7 +296,7 @@ pub(super) fn open(shared: &Shared, connection: &mut Connection, session: Sessio
 }
 
 /// The id under which a log was made leads to it inside the store, also when it was deleted as an address.
-fn id_or_key(connection: &Connection, session: SessionId) -> Result<Option<Option<i64>>, Fault> {
+pub(super) fn id_or_key(connection: &Connection, session: SessionId) -> Result<Option<Option<i64>>, Fault> {
     let no = connection
         .prepare_cached("SELECT no FROM logs WHERE key = ? AND trunk = 0")?
         .query_row([session.0.as_bytes().as_slice()], |row| row.get(0))
@@ -309,6 +333,25 @@ pub(super) fn open_runs(connection: &Connection) -> Result<Vec<OpenRun>, Fault> 
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Sessions with a message that waits, as far as they are indexed, and those that are not indexed to their end.
+pub(super) fn waiting(shared: &Shared, connection: &Connection) -> Result<Vec<SessionId>, Fault> {
+    let tails: Vec<(i64, Seq)> = shared.tail().sessions().map(|(no, tail)| (no, tail.last.seq)).collect();
+    let mut select = connection.prepare_cached("SELECT DISTINCT no FROM turns WHERE position IS NULL")?;
+    let mut found: BTreeSet<i64> = select.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut indexed = connection.prepare_cached("SELECT 1 FROM watermarks WHERE no = ? AND indexed_to >= ?")?;
+    for (no, last) in tails {
+        if !indexed.exists(params![no, last.0])? {
+            found.insert(no);
+        }
+    }
+    let mut key = connection.prepare_cached("SELECT key FROM logs WHERE no = ? AND trunk = 0")?;
+    let mut sessions = Vec::with_capacity(found.len());
+    for no in found {
+        sessions.extend(key.query_row([no], |row| Ok(SessionId(Uuid::from_bytes(row.get(0)?)))).optional()?);
+    }
+    Ok(sessions)
+}
+
 const LIST_COLUMNS: &str = "logs.key, title, named_by_person, created_at, active_at, run, messages, pinned, archived, trashed";
 
 fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
@@ -341,7 +384,7 @@ pub(super) fn shared_row(
     from: SessionId,
     at: Seq,
 ) -> Result<Option<ListRow>, Fault> {
-    let Some(Some(no)) = id(connection, from)? else { return Ok(None) };
+    let Some(Some(no)) = id_or_key(connection, from)? else { return Ok(None) };
     let tail = tails(shared, connection, no)?;
     let transaction = connection.transaction()?;
     let find = |no: i64| tail.iter().find(|(of, _)| *of == no).map(|(_, tail)| tail.clone());

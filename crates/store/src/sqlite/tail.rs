@@ -56,10 +56,6 @@ impl Tail {
         }
     }
 
-    pub(super) fn remove(&mut self, no: i64) {
-        self.sessions.remove(&no);
-    }
-
     /// The row before which nothing is needed any more.
     pub(super) fn low_water(&self) -> i64 {
         self.sessions.values().filter_map(|session| session.rows.first().copied()).min().unwrap_or(self.next_row)

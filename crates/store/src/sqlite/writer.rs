@@ -93,6 +93,8 @@ struct Active {
     due_since: Option<Instant>,
     pack_due: bool,
     in_flight: bool,
+    /// Whether it waits to be handed to the projector.
+    queued: bool,
     run_open: bool,
     last_append: Instant,
 }
@@ -181,6 +183,7 @@ impl Writer {
         fault::hit("store.open")?;
         let mut connection = connect_to_write(&self.shared.database())?;
         migrate::migrate(&mut connection)?;
+        erase::remove_doomed(&connection, &self.shared.blobs)?;
         let loaded = load::tail(&connection)?;
         fault::hit("store.tail_loaded")?;
         for (session, head) in loaded.heads {
@@ -316,7 +319,8 @@ impl Writer {
         let outcomes = (|| -> Result<Vec<Outcome>, Fault> {
             connection.execute_batch("BEGIN IMMEDIATE")?;
             point(appends, "append.begin")?;
-            let outcomes = group.iter().map(|quick| self.write(connection, quick, full, written));
+            let mut next_row = self.shared.tail().next_row;
+            let outcomes = group.iter().map(|quick| self.write(connection, quick, full, &mut next_row, written));
             let outcomes = outcomes.collect::<Result<Vec<_>, Fault>>()?;
             point(claims, "claim.before_commit")?;
             point(appends, "append.before_commit")?;
@@ -341,6 +345,7 @@ impl Writer {
         connection: &Connection,
         quick: &Quick,
         full: bool,
+        next_row: &mut i64,
         written: &mut Vec<(SessionId, Written)>,
     ) -> Result<Outcome, Fault> {
         match quick {
@@ -363,7 +368,7 @@ impl Writer {
                         results.push(Err(AppendError::Full));
                         continue;
                     }
-                    results.push(self.append_one(connection, one, written)?);
+                    results.push(self.append_one(connection, one, next_row, written)?);
                 }
                 Ok(Outcome::Append(results))
             }
@@ -374,6 +379,7 @@ impl Writer {
         &mut self,
         connection: &Connection,
         one: &Append,
+        next_row: &mut i64,
         written: &mut Vec<(SessionId, Written)>,
     ) -> Result<Result<(), AppendError>, Fault> {
         let session = one.claim.session;
@@ -387,9 +393,7 @@ impl Writer {
             self.active.insert(session, active);
         }
         let Some(active) = self.active.get_mut(&session) else { return Ok(Err(AppendError::Deleted(session))) };
-        let taken: usize = written.iter().map(|(_, written)| written.rows.len()).sum();
-        let mut next_row = self.shared.tail().next_row + i64::try_from(taken).unwrap_or(0);
-        let result = append::append(connection, &mut active.head, &mut next_row, one)?;
+        let result = append::append(connection, &mut active.head, next_row, one)?;
         Ok(result.map(|result| written.push((session, result))))
     }
 
@@ -462,7 +466,8 @@ impl Writer {
             .is_some_and(|tail| tail.rows.len() >= SESSION_ROWS_MAX || tail.size_bytes >= SESSION_BYTES_MAX);
         drop(tail);
         active.pack_due |= large;
-        if (active.due_since.is_some() || active.pack_due) && !active.in_flight {
+        if (active.due_since.is_some() || active.pack_due) && !active.in_flight && !active.queued {
+            active.queued = true;
             self.due.push_back(one.claim.session);
         }
     }
@@ -523,12 +528,14 @@ impl Writer {
         if head.epoch != claim.epoch {
             return Ok(Err(AppendError::Fenced { current: head.epoch }));
         }
-        let blobs = (|| -> Result<_, Fault> {
+        (|| -> Result<(), Fault> {
             connection.pragma_update(None, "secure_delete", "ON")?;
             connection.execute_batch("BEGIN IMMEDIATE")?;
-            let blobs = erase::erase(connection, &self.shared.tail(), head.no)?;
+            let mut blobs = erase::erase(connection, &|no| self.shared.tail().get(no).cloned(), head.no)?;
+            blobs.retain(|blob| !self.fresh_blobs.contains_key(blob));
+            erase::doom(connection, &blobs)?;
             fault::hit("erase.before_commit")?;
-            Ok(blobs)
+            Ok(())
         })()
         .map_err(before)?;
         connection.execute_batch("COMMIT").map_err(|error| Failure::Unknown(error.to_string()))?;
@@ -539,16 +546,12 @@ impl Writer {
         self.projected.retain(|projection| projection.session != claim.session);
         self.reload_tail(connection).map_err(after)?;
         fault::hit("erase.before_blobs").map_err(|error| after(error.into()))?;
-        for blob in blobs.iter().filter(|blob| !self.fresh_blobs.contains_key(blob)) {
-            match self.shared.blobs.remove(blob) {
-                // A message may name a blob that never came.
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(after(error.into())),
-                _ => {}
-            }
-        }
+        erase::remove_doomed(connection, &self.shared.blobs).map_err(after)?;
         fault::hit("erase.after_blobs").map_err(|error| after(error.into()))?;
         connection.pragma_update(None, "secure_delete", "FAST").map_err(|error| after(error.into()))?;
         checkpoint(connection).map_err(after)?;
+        // Pages that are free now are given back once it is quiet.
+        self.wrote = true;
         Ok(Ok(()))
     }
 
@@ -615,7 +618,11 @@ impl Writer {
     fn hand_out(&mut self) {
         while self.in_flight < IN_FLIGHT_MAX {
             let Some(session) = self.due.pop_front() else { return };
-            let Some(active) = self.active.get_mut(&session).filter(|active| !active.in_flight) else { continue };
+            let Some(active) = self.active.get_mut(&session) else { continue };
+            active.queued = false;
+            if active.in_flight {
+                continue;
+            }
             let Some(tail) = self.shared.tail().get(active.head.no).cloned() else {
                 active.due_since = None;
                 active.pack_due = false;
@@ -690,7 +697,8 @@ impl Writer {
         // What came meanwhile is due again.
         let behind = active.head.link.seq > active.head.indexed_to;
         active.due_since = active.due_since.filter(|_| behind);
-        if active.due_since.is_some() || active.pack_due {
+        if (active.due_since.is_some() || active.pack_due) && !active.queued {
+            active.queued = true;
             self.due.push_back(projection.session);
         }
     }
@@ -736,7 +744,10 @@ impl Writer {
             let wanted = sound && (settling || idle || pinning == Some(active.head.no));
             if wanted && !active.in_flight && !active.pack_due {
                 active.pack_due = true;
-                self.due.push_back(*session);
+                if !active.queued {
+                    active.queued = true;
+                    self.due.push_back(*session);
+                }
             }
         }
         self.active.retain(|_, active| {
@@ -756,14 +767,14 @@ impl Writer {
         let Some(connection) = self.connection.take() else { return Ok(()) };
         let idle = self.active.values().all(|active| moment().duration_since(active.last_append) >= IDLE);
         let result = (|| -> Result<(), Fault> {
-            if !settling && !(self.wrote && idle) {
+            if !(settling || self.wrote && idle) {
                 return Ok(());
             }
             if settling {
                 self.trim(&connection)?;
             }
             let pages = if settling { i64::from(i32::MAX) } else { VACUUM_PAGES };
-            connection.execute_batch(&format!("PRAGMA incremental_vacuum({pages})"))?;
+            vacuum(&connection, pages)?;
             checkpoint(&connection)?;
             self.wrote = false;
             Ok(())
@@ -794,7 +805,7 @@ impl Active {
         // What stands in the tail when a session becomes known may not be indexed yet.
         let behind = tail.get(head.no).is_some() && head.link.seq > head.indexed_to;
         let now = moment();
-        Self { head, due_since: behind.then_some(now), pack_due: false, in_flight: false, run_open: false, last_append: now }
+        Self { head, due_since: behind.then_some(now), pack_due: false, in_flight: false, queued: false, run_open: false, last_append: now }
     }
 }
 
@@ -834,6 +845,14 @@ fn save_snapshot(connection: &Connection, session: SessionId, snapshot: &Snapsho
              body = excluded.body WHERE excluded.seq > snapshots.seq",
         )?
         .execute(params![session.0.as_bytes().as_slice(), seq, epoch.0, hash.0, body])?;
+    Ok(())
+}
+
+/// Gives free pages back to the disk. The pragma frees one page a step, so it must be stepped to its end.
+fn vacuum(connection: &Connection, pages: i64) -> Result<(), Fault> {
+    let mut steps = connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+    let mut rows = steps.query([])?;
+    while rows.next()?.is_some() {}
     Ok(())
 }
 

@@ -1,3 +1,12 @@
 //! The contract, rule by rule, through the hub on the SQLite store. A test's name starts with its rule's id.
 
-mod first;
+mod durable;
+mod failure;
+mod flush;
+mod ids;
+mod kit;
+mod list;
+mod paths;
+mod races;
+mod recovery;
+mod stop;

@@ -111,7 +111,8 @@ fn ask() -> impl Strategy<Value = Ask> {
         n().prop_map(Ask::RemoveId),
     ];
     let policy = prop_oneof![4 => Just(AfterCrash::Continue), 1 => Just(AfterCrash::Wait)];
-    let reasons = vec![InterruptReason::ShutdownTimeout, InterruptReason::RestartTimeout, InterruptReason::SpoolFull];
+    let reasons =
+        vec![InterruptReason::ShutdownTimeout, InterruptReason::RestartTimeout, InterruptReason::SpoolFull];
     let world = prop_oneof![
         6 => (found(), policy).prop_map(|(found, policy)| Ask::Crash(found, policy)),
         6 => (n(), found()).prop_map(|(run, found)| Ask::Heal(run, found)),
@@ -173,7 +174,9 @@ impl Ask {
             Self::Flag(flag, on) => Command::SetFlag { flag: *flag, on: *on },
             Self::AddId(n) => Command::AddId { id: session_id(*n) },
             Self::RemoveId(n) => Command::RemoveId { id: session_id(*n) },
-            Self::Compact(n) => Command::CompactContext { summary: format!("summary {n}"), through: turn(model, *n) },
+            Self::Compact(n) => {
+                Command::CompactContext { summary: format!("summary {n}"), through: turn(model, *n) }
+            }
             Self::Step => progress(Progress::Step),
             Self::Bring(out) => progress(out.progress()),
             Self::Done => progress(Progress::Completed),
@@ -183,11 +186,17 @@ impl Ask {
             }
             Self::Drain(reason) => Command::Interrupt { reason: *reason },
             Self::Heal(n, found) => {
-                let run = pick(&model.seen.recovering, *n).map_or(RunId(u64::from(*n)), |found| RunId(found.run));
+                let run =
+                    pick(&model.seen.recovering, *n).map_or(RunId(u64::from(*n)), |found| RunId(found.run));
                 Command::Heal { run, journal: found.journal(run) }
             }
             Self::Take => Command::TakeQueued,
-            Self::Crash(..) | Self::Hold | Self::Allow | Self::Wait(_) | Self::Turns(_) | Self::Retries(_) => {
+            Self::Crash(..)
+            | Self::Hold
+            | Self::Allow
+            | Self::Wait(_)
+            | Self::Turns(_)
+            | Self::Retries(_) => {
                 return None;
             }
         })
@@ -222,7 +231,8 @@ impl Found {
             Self::NotYet => Journal::NotYet,
             Self::SealedEmpty => Journal::SealedEmpty,
             Self::Output(out, end) => {
-                let events: Vec<Event> = out.iter().filter_map(|out| out.progress().into_output(run)).collect();
+                let events: Vec<Event> =
+                    out.iter().filter_map(|out| out.progress().into_output(run)).collect();
                 let failed = RunEnd::Failed { error: "No credit.".to_owned() };
                 let end = end.map(|whole| if whole { RunEnd::Completed } else { failed });
                 Journal::Output { events, end }

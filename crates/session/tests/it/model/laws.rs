@@ -6,8 +6,8 @@ use session::limits::{
     QUEUE_MAX, RUNS_PER_TURN_MAX, SESSION_IDS_MAX, STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX,
 };
 use session::{
-    Call, Damage, Entry, Epoch, Event, Hash, Link, Part, Piece, Run, RunEnd, RunId, Seq, Session, Time, Turn,
-    fold_turn, view,
+    Call, Damage, Entry, Epoch, Event, Hash, Link, Part, Piece, Recovery, Run, RunEnd, RunId, Seq, Session,
+    Time, Turn, fold_turn, view,
 };
 
 use super::reference::Model;
@@ -63,10 +63,11 @@ fn bounds_hold(session: &Session) {
     assert!(session.undone.len() <= UNDONE_MAX);
     assert!(session.ids.len() <= SESSION_IDS_MAX);
     assert!(all_turns(session).all(|turn| turn.runs.len() <= RUNS_PER_TURN_MAX));
-    // While a run goes on its turn grows; the bound is kept when it ends.
-    if session.open_run.is_none() && session.recovering.is_empty() && session.turns.len() > 1 {
-        let pieces = session.turns.iter().flat_map(|turn| &turn.runs).flat_map(|run| &run.pieces);
-        let size: usize = pieces.map(text_bytes).sum();
+    // The newest turn stays whatever its size, and healing may bring older ones back what they lost.
+    let older = session.turns.iter().rev().skip(1).flat_map(|turn| &turn.runs);
+    let older: Vec<&Run> = older.collect();
+    if older.iter().all(|run| run.recovery == Recovery::None) {
+        let size: usize = older.iter().flat_map(|run| &run.pieces).map(text_bytes).sum();
         assert!(size <= STATE_BYTES_MAX, "{size} bytes of text stay in the state");
     }
 }
@@ -110,7 +111,11 @@ pub(super) fn hold_of_the_log(entries: &[Entry]) {
     for Entry { seq, event, .. } in entries {
         match event {
             Event::RunStarted { .. } => {
-                assert_eq!(open.replace(RunId(seq.0)), None, "a run starts after the last one ended, at {seq}");
+                assert_eq!(
+                    open.replace(RunId(seq.0)),
+                    None,
+                    "a run starts after the last one ended, at {seq}"
+                );
             }
             Event::RunEnded { run, end, .. } => {
                 assert_eq!(open.take(), Some(*run), "the run that goes on ends, once, at {seq}");
@@ -143,7 +148,8 @@ pub(super) fn the_chain_notices(entries: &[Entry], at: usize, bit: usize) {
     let last = at.checked_sub(1).map_or(Link::START, |at| entries[at].link());
     let Entry { seq, time, epoch, hash, body, .. } = entries[at].clone();
     let broken = Err(Damage::ChainBroken { seq });
-    let open = |time, epoch, body: &str, hash| Entry::open(&last, seq, time, epoch, body, Some(hash)).map(|_| ());
+    let open =
+        |time, epoch, body: &str, hash| Entry::open(&last, seq, time, epoch, body, Some(hash)).map(|_| ());
     assert_eq!(open(Time(time.0 ^ (1 << (bit % 63))), epoch, &body, hash), broken);
     assert_eq!(open(time, Epoch(epoch.0 + 1 + bit as u64), &body, hash), broken);
     let mut link = hash.0;

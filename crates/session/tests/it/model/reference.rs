@@ -7,9 +7,7 @@ use session::limits::{
     INTERRUPTED_IN_A_ROW_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RUNS_PER_TURN_MAX, SESSION_IDS_MAX,
     STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX,
 };
-use session::{
-    AfterCrash, Command, InterruptReason, Journal, Message, Progress, Rejected, SessionId,
-};
+use session::{AfterCrash, Command, InterruptReason, Journal, Message, Progress, Rejected, SessionId};
 
 const HOUR: i64 = 3_600_000_000;
 
@@ -97,6 +95,7 @@ pub(super) struct Model {
 type Answer = Result<Vec<&'static str>, Rejected>;
 
 impl Model {
+    #[expect(clippy::too_many_lines, reason = "one flat arm a command")]
     pub(super) fn ask(&mut self, command: &Command) -> Answer {
         self.kinds.clear();
         match command {
@@ -218,7 +217,9 @@ impl Model {
                 (Some(run.0) == self.seen.open).then_some(()).ok_or(Rejected::RunOver)?;
                 self.progress(progress);
             }
-            Command::Interrupt { reason } => self.end(RunEnd::Interrupted { reason: *reason, recovering: false }),
+            Command::Interrupt { reason } => {
+                self.end(RunEnd::Interrupted { reason: *reason, recovering: false })
+            }
             Command::Heal { run, journal } => self.heal(run.0, journal),
             Command::TakeQueued => self.start_next(),
             Command::Branch { .. } => unreachable!("a branch is another log"),
@@ -236,13 +237,13 @@ impl Model {
         let open = self.run(run).expect("the open run is there").clone();
         match journal {
             Journal::Unused => self.end(interrupted(false)),
-            Journal::Output { events, end } if !events.is_empty() || end.is_some() => {
+            Journal::Output { events, end: Some(end) } => {
                 events.iter().for_each(|event| self.output(run, event));
-                self.end(end.clone().unwrap_or_else(|| interrupted(true)));
-                if end.is_none() {
-                    self.event("recovery_settled");
-                    self.seen.recovering.retain(|recovering| recovering.run != run);
-                }
+                self.end(end.clone());
+            }
+            Journal::Output { events, end: None } if !events.is_empty() => {
+                self.end(interrupted(true));
+                self.heal(run, journal);
             }
             Journal::NotYet | Journal::SealedEmpty | Journal::Output { .. } => self.end(interrupted(true)),
         }
@@ -301,8 +302,8 @@ impl Model {
             let Waiting { id, text, posted, .. } = self.seen.queue.remove(at);
             self.seen.turns.push(Turn { id, text, posted, answers: Vec::new(), shown: 0 });
             self.drop_undone();
-            self.forget_old();
         }
+        self.forget_old();
         self.seen.open = Some(id);
         self.seen.active = self.now;
         let run = Run { id, started: self.now, said: Vec::new(), end: None };
@@ -333,7 +334,6 @@ impl Model {
         }
         (self.seen.crashes, self.seen.active) = (crashes, active);
         self.run(id).expect("the open run is there").end = Some(end);
-        self.forget_old();
     }
 
     fn progress(&mut self, progress: &Progress) {
@@ -372,7 +372,9 @@ impl Model {
 
     fn heal(&mut self, id: u64, journal: &Journal) {
         let day_old = |recovering: &Recovering| self.now - recovering.since >= 24 * HOUR;
-        let Some(at) = self.seen.recovering.iter().position(|recovering| recovering.run == id) else { return };
+        let Some(at) = self.seen.recovering.iter().position(|recovering| recovering.run == id) else {
+            return;
+        };
         let old = day_old(&self.seen.recovering[at]);
         let settled = match journal {
             Journal::Output { events, .. } if !events.is_empty() => {

@@ -14,7 +14,7 @@ use super::words::Words;
 pub(super) struct Script {
     pub(super) entries: Vec<Entry>,
     pub(super) rejected: Vec<Rejected>,
-    session: Session,
+    pub(super) session: Session,
     context: Context,
     epoch: Epoch,
     policy: AfterCrash,
@@ -81,7 +81,8 @@ impl Script {
             "slot" => self.context.spool = Some(SlotNo(words.number())),
             "after_crash" => {
                 let wait = words.take("wait");
-                self.policy = if wait || !words.take("continue") { AfterCrash::Wait } else { AfterCrash::Continue };
+                self.policy =
+                    if wait || !words.take("continue") { AfterCrash::Wait } else { AfterCrash::Continue };
             }
             "clock" => {
                 let word = words.next();
@@ -126,15 +127,11 @@ impl Script {
             "put" if words.take("back") => Command::PutBack,
             "retry" => Command::Retry,
             "continue" => Command::Continue,
-            "choose" => {
-                Command::ChooseAnswer { turn: TurnId(words.number()), run: RunId(words.number()) }
-            }
+            "choose" => Command::ChooseAnswer { turn: TurnId(words.number()), run: RunId(words.number()) },
             "clear" => Command::Clear,
             "rename" => Command::Rename { title: words.next() },
             "suggest" => Command::SuggestTitle { title: words.next() },
-            "compact" => {
-                Command::CompactContext { through: TurnId(words.number()), summary: words.next() }
-            }
+            "compact" => Command::CompactContext { through: TurnId(words.number()), summary: words.next() },
             "drain" => Command::Interrupt { reason: words.interrupt_reason() },
             "take" => Command::TakeQueued,
             "heal" => {

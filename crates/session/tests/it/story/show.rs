@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use session::event::{Flag, Message, Outcome, PostMode, RunCause, RunEnd};
-use session::{Entry, Event, Marker, MarkerKind, Part, Prompt, PromptMessage, SessionId, Time, TurnView, View};
+use session::{
+    Entry, Event, Marker, MarkerKind, Part, Prompt, PromptMessage, SessionId, Time, TurnView, View,
+};
 
 /// The stored name of an event's kind.
 pub(crate) fn kind(event: &Event) -> String {
@@ -74,7 +76,9 @@ fn about(event: &Event) -> String {
             format!("run {run} in {} out {}", usage.input_tokens, usage.output_tokens)
         }
         Event::RunEnded { turn, run, end } => format!("turn {turn} run {run} {}", run_end(end)),
-        Event::RecoveryAttempted { turn, run, attempts } => format!("turn {turn} run {run} attempt {attempts}"),
+        Event::RecoveryAttempted { turn, run, attempts } => {
+            format!("turn {turn} run {run} attempt {attempts}")
+        }
         Event::RecoverySettled { turn, run, outcome } => format!("turn {turn} run {run} {outcome:?}"),
         Event::ContextCompacted { summary, through } => format!("through {through} {}", text(summary)),
         Event::Unknown { .. } => "(kept and skipped)".to_owned(),

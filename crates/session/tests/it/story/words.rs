@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
+use session::event::CallStatus;
 use session::{
     Attachment, BlobHash, CallNo, Event, InterruptReason, Journal, Message, MessageKey, Outcome, Progress,
     RunEnd, RunId, SessionId, Usage,
 };
-use session::event::CallStatus;
 
 /// The words that are left of a line.
 pub(super) struct Words {
@@ -82,7 +82,12 @@ impl Words {
         while self.take("file") {
             let name = self.next();
             let blob = BlobHash(format!("{:0>64}", message.attachments.len()));
-            message.attachments.push(Attachment { name, media_type: "text/plain".into(), blob, size_bytes: 1 });
+            message.attachments.push(Attachment {
+                name,
+                media_type: "text/plain".into(),
+                blob,
+                size_bytes: 1,
+            });
         }
         let key = self.take("key").then(|| MessageKey(self.next()));
         (message, key)
@@ -109,9 +114,7 @@ impl Words {
                 call: CallNo(self.number()),
                 outcome: Outcome { status: self.status(), content: self.next() },
             },
-            "usage" => {
-                Progress::Usage(Usage { input_tokens: self.number(), output_tokens: self.number() })
-            }
+            "usage" => Progress::Usage(Usage { input_tokens: self.number(), output_tokens: self.number() }),
             "done" => Progress::Completed,
             "fail" => Progress::Failed { error: self.next() },
             _ => return None,

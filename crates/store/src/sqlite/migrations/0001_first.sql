@@ -97,6 +97,7 @@ CREATE TABLE turns (
     PRIMARY KEY (no, turn)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX turns_by_position ON turns (no, position) WHERE position IS NOT NULL;
+CREATE INDEX turns_that_wait ON turns (no) WHERE position IS NULL;
 
 -- Texts that can be found; the words are in `fulltext` under the same id, the text itself only in the log.
 CREATE TABLE documents (id INTEGER PRIMARY KEY, no INTEGER NOT NULL, turn INTEGER NOT NULL, run INTEGER) STRICT;
@@ -110,3 +111,6 @@ CREATE VIRTUAL TABLE fulltext USING fts5 (
 
 CREATE TABLE blob_uses (blob TEXT NOT NULL, no INTEGER NOT NULL, PRIMARY KEY (blob, no)) STRICT, WITHOUT ROWID;
 CREATE INDEX blob_uses_by_no ON blob_uses (no);
+
+-- Blobs of erased sessions whose files are not removed yet.
+CREATE TABLE doomed_blobs (blob TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;

@@ -1,0 +1,158 @@
+//! Golden logs: what a released version wrote must fold for ever, and to the same view. `UPDATE=1` rewrites the
+//! views, never the logs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use session::{Damage, Entry, Epoch, Event, Hash, Link, Seq, Session, Time, View, fold, view};
+
+use crate::story;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
+}
+
+/// The names of the files in a folder, without what they end with.
+fn names(folder: &str) -> BTreeSet<String> {
+    let files = fs::read_dir(fixtures().join(folder)).expect("the fixtures can be listed");
+    files.map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+/// The entries of a golden log, checked link by link.
+fn entries(name: &str) -> Vec<Entry> {
+    let text = fs::read_to_string(fixtures().join("logs/v1").join(name).with_extension("jsonl")).unwrap();
+    let mut last = Link::START;
+    let mut entries = Vec::new();
+    for line in text.lines() {
+        let entry = open(&last, line).unwrap_or_else(|damage| panic!("{name}: {damage}"));
+        last = entry.link();
+        entries.push(entry);
+    }
+    entries
+}
+
+/// Opens a line: the numbers and the hash, then the stored bytes as they stand.
+fn open(last: &Link, line: &str) -> Result<Entry, Damage> {
+    let head: serde_json::Value = serde_json::from_str(line).unwrap();
+    let body = line.split_once(r#","event":"#).and_then(|(_, rest)| rest.strip_suffix('}')).unwrap();
+    let time = Time(head["time"].as_i64().unwrap());
+    let epoch = Epoch(head["epoch"].as_u64().unwrap());
+    let hash = u128::from_str_radix(head["hash"].as_str().unwrap(), 16).unwrap();
+    Entry::open(last, Seq(head["seq"].as_u64().unwrap()), time, epoch, body, Some(Hash(hash.to_be_bytes())))
+}
+
+#[test]
+fn every_golden_log_folds_into_the_view_that_it_always_had() {
+    let logs = names("logs/v1");
+    if std::env::var_os("UPDATE").is_none() {
+        assert_eq!(logs, names("folds"), "every log has its view, and every view its log");
+    }
+    for name in logs {
+        let mut session = Session::default();
+        entries(&name).iter().for_each(|entry| fold(&mut session, entry));
+        let path = fixtures().join("folds").join(&name).with_extension("json");
+        let folded = view(&session);
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(&path, serde_json::to_string_pretty(&folded).unwrap() + "\n").unwrap();
+        }
+        let expected: View = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(folded, expected, "{name}");
+    }
+}
+
+#[test]
+fn every_kind_of_event_stands_in_some_golden_log() {
+    let mut missing = story::event_kinds();
+    for entry in names("logs/v1").iter().flat_map(|name| entries(name)) {
+        missing.remove(&story::kind(&entry.event));
+    }
+    assert_eq!(missing, BTreeSet::new(), "kinds that no golden log holds");
+}
+
+#[test]
+fn what_was_written_then_is_written_the_same_today() {
+    for entry in names("logs/v1").iter().flat_map(|name| entries(name)) {
+        if matches!(entry.event, Event::Unknown { .. }) {
+            continue;
+        }
+        let stored: serde_json::Value = serde_json::from_str(&entry.body).unwrap();
+        assert_eq!(serde_json::to_value(&entry.event).unwrap(), stored, "at {}", entry.seq);
+    }
+}
+
+#[test]
+fn a_kind_of_the_future_is_kept_with_its_bytes_and_changes_nothing_but_the_place() {
+    let entries = entries("kinds_of_the_future");
+    let unknown = entries.iter().filter(|entry| matches!(entry.event, Event::Unknown { .. }));
+    let bodies: Vec<&str> = unknown.map(|entry| &*entry.body).collect();
+    let expected = [
+        r#"{"approval_given":{"by":"a later version"}}"#,
+        r#"{"delivery_confirmed":{"by":"a later version"}}"#,
+    ];
+    assert_eq!(bodies, expected);
+
+    let mut session = Session::default();
+    for entry in &entries {
+        let before = Session { link: entry.link(), ..session.clone() };
+        fold(&mut session, entry);
+        if matches!(entry.event, Event::Unknown { .. }) {
+            assert_eq!(session, before);
+        }
+    }
+}
+
+#[test]
+fn a_field_of_the_future_is_passed_over() {
+    let body = r#"{"session_renamed":{"title":"Files","by":"a later version"}}"#;
+    let entry = Entry::open(&Link::START, Seq(1), Time(0), Epoch(1), body, None).unwrap();
+    assert_eq!(entry.event, Event::SessionRenamed { title: "Files".to_owned() });
+    assert_eq!(&*entry.body, body, "its bytes stay as they were");
+}
+
+#[test]
+fn a_known_kind_in_a_wrong_shape_is_damage() {
+    let wrong = [
+        r#"{"session_renamed":{}}"#,
+        r#"{"session_renamed":{"title":7}}"#,
+        r#"{"session_renamed":null}"#,
+        r#"{"session_cleared":7}"#,
+        r#"{"run_ended":{"turn":2,"run":3,"end":"vanished"}}"#,
+        r#"{"message_posted":{"message":{"text":"hi"},"mode":"shout"}}"#,
+    ];
+    for body in wrong {
+        assert_unreadable(body);
+    }
+}
+
+#[test]
+fn bytes_that_are_no_event_are_damage() {
+    for body in
+        ["", "7", "null", "\"hello\"", "{}", "[]", "{\"a\":1,\"b\":2}", "{\"approval_given\":{}", "\u{0}"]
+    {
+        assert_unreadable(body);
+    }
+}
+
+#[track_caller]
+fn assert_unreadable(body: &str) {
+    let opened = Entry::open(&Link::START, Seq(1), Time(0), Epoch(1), body, None);
+    assert!(matches!(opened, Err(Damage::Unreadable { seq: Seq(1), .. })), "{body} opened as {opened:?}");
+}
+
+#[test]
+fn a_changed_letter_of_a_golden_log_is_noticed() {
+    let text = fs::read_to_string(fixtures().join("logs/v1/a_turn_with_a_tool.jsonl")).unwrap();
+    let line = text.lines().next().unwrap();
+    let changed = line.replace("session_created", "session_creatxd");
+    assert_ne!(line, changed);
+    assert_eq!(open(&Link::START, &changed), Err(Damage::ChainBroken { seq: Seq(1) }));
+}
+
+#[test]
+fn an_epoch_never_falls() {
+    let entry = &entries("recovered_run")[0];
+    let last = Link { epoch: Epoch(9), ..Link::START };
+    let opened = Entry::open(&last, entry.seq, entry.time, entry.epoch, entry.body.clone(), None);
+    assert_eq!(opened, Err(Damage::EpochFell { seq: Seq(1) }));
+}

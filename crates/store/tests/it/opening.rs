@@ -1,0 +1,91 @@
+//! Which directories a store opens, and what it leaves alone.
+
+#![expect(clippy::expect_used, reason = "test code")]
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use session::Time;
+use store::conformance::Author;
+use store::sqlite::{OpenStoreError, SqliteStore};
+use store::{Claiming, LogStore};
+use tempfile::TempDir;
+
+use crate::fresh::settings;
+use crate::{node, session_id};
+
+fn refusal(path: &Path) -> OpenStoreError {
+    SqliteStore::open(settings(path)).expect_err("the store must be refused")
+}
+
+#[tokio::test]
+async fn a_directory_serves_one_store_at_a_time() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let author = Author::create(&store, session_id(1)).await;
+    let second = refusal(directory.path());
+    assert!(matches!(&second, OpenStoreError::InUse(path) if path == directory.path()), "{second}");
+    author.assert_read(&store).await;
+    drop(store);
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    author.assert_read(&store).await;
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_and_left_as_it_is() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let author = Author::create(&store, session_id(1)).await;
+    drop(store);
+    let file = directory.path().join("everturn.db");
+    let version =
+        |number: i64| Connection::open(&file).unwrap().pragma_update(None, "user_version", number).unwrap();
+    version(99);
+    let before = fs::read(&file).unwrap();
+    let refused = refusal(directory.path());
+    assert!(matches!(&refused, OpenStoreError::Refused(text) if text.contains("99")), "{refused}");
+    assert!(fs::read(&file).unwrap() == before, "the file was changed");
+    version(1);
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    author.assert_read(&store).await;
+}
+
+#[test]
+fn a_database_of_someone_else_is_refused_and_left_as_it_is() {
+    for marks in ["", "PRAGMA application_id = 7", "PRAGMA user_version = 1"] {
+        let directory = TempDir::new().unwrap();
+        let file = directory.path().join("everturn.db");
+        let foreign = Connection::open(&file).unwrap();
+        foreign.execute_batch(&format!("CREATE TABLE birds (name TEXT); {marks}")).unwrap();
+        drop(foreign);
+        let before = fs::read(&file).unwrap();
+        let refused = refusal(directory.path());
+        assert!(matches!(&refused, OpenStoreError::Refused(_)), "{marks}: {refused}");
+        assert!(fs::read(&file).unwrap() == before, "{marks}: the file was changed");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("everturn.db");
+    let text = "a letter, not a database\n".repeat(100);
+    fs::write(&file, &text).unwrap();
+    let refused = refusal(directory.path());
+    assert!(matches!(&refused, OpenStoreError::Failed(_)), "{refused}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+}
+
+#[tokio::test]
+async fn a_restart_does_not_wait_for_the_heartbeat_of_the_process_before() {
+    let directory = TempDir::new().unwrap();
+    let now = Time(1_700_000_000_000_000);
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let author = Author::create(&store, session_id(1)).await;
+    store.heartbeat(author.claim.node, now).await.unwrap();
+    drop(store);
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let claim = store.claim(session_id(1), node(2), Claiming::Existing, now).await.unwrap();
+    assert!(claim.epoch > author.claim.epoch);
+}

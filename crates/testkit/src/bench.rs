@@ -1,0 +1,81 @@
+//! What the store is measured by, one file a section: each figure of ours stands beside bare SQLite doing the same
+//! work in the same run, because ratios travel to other machines and absolutes do not.
+#![expect(clippy::disallowed_methods, reason = "a bench reads the clock and starts tasks")]
+
+mod bare;
+mod catalog;
+mod corpus;
+mod figures;
+mod load;
+mod memory;
+mod opening;
+mod place;
+mod prose;
+mod recording;
+mod recovery;
+mod size;
+mod speed;
+
+use anyhow::{Result, bail};
+
+use crate::report::Report;
+
+pub use figures::Size;
+
+/// The sections, in the order in which they run.
+const SECTIONS: [(char, fn(&mut Bench) -> Result<()>); 6] = [
+    ('a', speed::measure),
+    ('c', recovery::measure),
+    ('d', opening::measure),
+    ('e', catalog::measure),
+    ('f', size::measure),
+    ('g', memory::measure),
+];
+
+/// One run of the bench.
+#[derive(Debug)]
+pub struct Bench {
+    pub(crate) size: Size,
+    pub(crate) report: Report,
+    /// Runs at once to measure in (a).
+    pub(crate) runs: Vec<usize>,
+}
+
+impl Bench {
+    /// A run at a size.
+    pub fn new(size: Size) -> Self {
+        Self { size, report: Report::default(), runs: Vec::new() }
+    }
+
+    /// Measures the sections that were asked for, or all; `a512` is (a) with 512 runs only. Says whether everything
+    /// reached its goal.
+    ///
+    /// # Errors
+    /// When something could not be measured at all.
+    pub fn run(mut self, wanted: &[String]) -> Result<bool> {
+        let mut sections = Vec::new();
+        for name in wanted {
+            let letter = match name.chars().next() {
+                // Latency and lag are measured while the runs of (a) go on.
+                Some('b' | 'h') => 'a',
+                letter => letter.unwrap_or(' '),
+            };
+            if SECTIONS.iter().all(|(section, _)| *section != letter) {
+                bail!("no section {name}; there are a b c d e f g h");
+            }
+            self.runs.extend(name.strip_prefix('a').and_then(|runs| runs.parse::<usize>().ok()));
+            sections.push(letter);
+        }
+        if self.runs.is_empty() {
+            self.runs = speed::RUNS.to_vec();
+        }
+        self.report.note(&format!("{}, load average {}", self.size.name(), place::load_average()?));
+        for (name, section) in SECTIONS {
+            if sections.is_empty() || sections.contains(&name) {
+                section(&mut self)?;
+            }
+        }
+        self.report.note(&format!("load average {}", place::load_average()?));
+        Ok(self.report.verdict("bench-store"))
+    }
+}

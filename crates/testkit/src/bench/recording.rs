@@ -1,0 +1,148 @@
+//! A store that notes which entries were committed together, so that bare SQLite can be given the same batches.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use store::blob::Blobs;
+use store::sqlite::SqliteStore;
+use store::{
+    Append, AppendError, Catalog, Claim, ClaimError, Claiming, Hit, KeyUse, ListQuery, ListRow, LogStore,
+    OpenError, OpenRun, Opened, ReadError, Snapshot, StoreError, TurnRow,
+};
+
+/// Entries that were committed together, each with its session.
+pub(crate) type Batch = Vec<(SessionId, Arc<Entry>)>;
+
+/// The real store, and what it was given while recording.
+#[derive(Debug)]
+pub(crate) struct RecordingStore {
+    store: Arc<SqliteStore>,
+    recording: AtomicBool,
+    batches: Mutex<Vec<Batch>>,
+}
+
+impl RecordingStore {
+    pub(crate) fn new(store: Arc<SqliteStore>) -> Self {
+        Self { store, recording: AtomicBool::new(false), batches: Mutex::default() }
+    }
+
+    pub(crate) fn record(&self) {
+        self.recording.store(true, Ordering::Release);
+    }
+
+    /// Ends the recording and gives what was noted.
+    pub(crate) fn recorded(&self) -> Vec<Batch> {
+        self.recording.store(false, Ordering::Release);
+        std::mem::take(&mut self.batches.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note(&self, appends: &[Append]) {
+        if self.recording.load(Ordering::Acquire) {
+            let entries = appends
+                .iter()
+                .flat_map(|append| append.entries.iter().map(|entry| (append.claim.session, entry.clone())));
+            self.batches.lock().unwrap_or_else(PoisonError::into_inner).push(entries.collect());
+        }
+    }
+}
+
+impl LogStore for RecordingStore {
+    fn claim<'a>(
+        &'a self,
+        session: SessionId,
+        node: NodeId,
+        claiming: Claiming,
+        now: Time,
+    ) -> BoxFuture<'a, Result<Claim, ClaimError>> {
+        self.store.claim(session, node, claiming, now)
+    }
+
+    fn heartbeat(&self, node: NodeId, now: Time) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.heartbeat(node, now)
+    }
+
+    fn append(&self, batch: Vec<Append>) -> BoxFuture<'_, Vec<Result<(), AppendError>>> {
+        self.note(&batch);
+        self.store.append(batch)
+    }
+
+    fn read(
+        &self,
+        session: SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>> {
+        self.store.read(session, after, limit)
+    }
+
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Opened, OpenError>> {
+        self.store.open(session)
+    }
+
+    fn find_key(
+        &self,
+        session: SessionId,
+        key: MessageKey,
+    ) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>> {
+        self.store.find_key(session, key)
+    }
+
+    fn save_snapshot(&self, session: SessionId, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.save_snapshot(session, snapshot)
+    }
+
+    fn waiting(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        self.store.waiting()
+    }
+
+    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
+        self.store.open_runs()
+    }
+
+    fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
+        self.store.erase(claim)
+    }
+
+    fn revive(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.revive()
+    }
+}
+
+impl Catalog for RecordingStore {
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<ListRow>, StoreError>> {
+        self.store.list(query)
+    }
+
+    fn turns(
+        &self,
+        session: SessionId,
+        before: Option<TurnId>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
+        self.store.turns(session, before, count)
+    }
+
+    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        self.store.search(words, count)
+    }
+
+    fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.settle()
+    }
+
+    fn lag_micros(&self) -> i64 {
+        self.store.lag_micros()
+    }
+}
+
+impl Blobs for RecordingStore {
+    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
+        self.store.put_blob(bytes)
+    }
+
+    fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
+        self.store.blob(hash)
+    }
+}

@@ -1,0 +1,180 @@
+//! Kills the process and cuts the power at every named point and at random instants, fails every write, fills the
+//! disk, tears and damages files; reopens and verifies. One line a figure, the verdict last.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use session::SessionId;
+use testkit::Report;
+use testkit::crash::cases::Tally;
+use testkit::crash::disk::Helpers;
+use testkit::crash::points::{self, Counted, Place};
+use testkit::crash::witness::{Line, Witness, read, say};
+use testkit::crash::work::{self, Life};
+use testkit::crash::{check, child, damage, eio, full, random, torn};
+
+/// How much of each part is done.
+struct Size {
+    all_points: bool,
+    kills: u64,
+    cuts: u64,
+    torn: usize,
+    failing: Option<u64>,
+    full: u64,
+    damaged: usize,
+}
+
+const SMALL: Size = Size { all_points: false, kills: 40, cuts: 40, torn: 300, failing: Some(12), full: 4, damaged: 220 };
+const FULL: Size = Size { all_points: true, kills: 500, cuts: 200, torn: 2_000, failing: None, full: 20, damaged: 1_000 };
+
+fn main() -> anyhow::Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["first", directory] => in_child(work::play(Path::new(directory), Life::First)),
+        ["second", directory] => in_child(work::play(Path::new(directory), Life::Second)),
+        ["stream", directory, round, seed] => {
+            in_child(random::stream(Path::new(directory), round.parse()?, seed.parse()?))
+        }
+        ["full", directory, filler, rounds] => {
+            in_child(full::play(Path::new(directory), Path::new(filler), rounds.parse()?))
+        }
+        ["check", directory, witness, round] => {
+            let witness = Witness::of(&read(&fs::read_to_string(witness)?));
+            in_child(check::check(Path::new(directory), &witness, round.parse()?))
+        }
+        ["again", directory, witness, _] => {
+            let witness = Witness::of(&read(&fs::read_to_string(witness)?));
+            in_child(check::again(Path::new(directory), &witness))
+        }
+        _ => campaign(&words),
+    }
+}
+
+/// Runs what a child does. It ends at once, as a crash does, unless it drained itself.
+fn in_child(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
+    match runtime.block_on(work) {
+        Ok(()) => work::tell_counts(),
+        Err(error) => say(&Line::Refused { why: format!("{error:#}") }),
+    }
+    std::process::exit(0)
+}
+
+fn campaign(words: &[&str]) -> anyhow::Result<()> {
+    let mut size = SMALL;
+    let mut only = Vec::new();
+    for word in words {
+        match *word {
+            "--full" => size = FULL,
+            part if PARTS.contains(&part) => only.push(part),
+            other => bail!("crash [--full] [{}], not {other}", PARTS.join("|")),
+        }
+    }
+    let begun = child::now();
+    let mut report = Report::default();
+    let wanted = |part: &str| only.is_empty() || only.contains(&part);
+    let helpers = Helpers::build()?;
+    let counted = points::count()?;
+    if wanted("points") {
+        at_points(&mut report, &size, &counted, &helpers)?;
+    }
+    if wanted("random") {
+        at_random(&mut report, &size, &helpers)?;
+    }
+    if wanted("torn") {
+        let tally = Tally::default();
+        torn::run(&tally, &torn::base(7)?, size.torn, 1)?;
+        figures(&mut report, "torn", &tally, size.torn.min(300));
+    }
+    if wanted("eio") {
+        let tally = Tally::default();
+        let calls = eio::run(&tally, &counted, &helpers, size.failing)?;
+        report.note(&format!("eio: {calls} writes and syncs in both lives"));
+        figures(&mut report, "eio", &tally, 20);
+    }
+    if wanted("full") {
+        let tally = Tally::default();
+        full::run(&tally, size.full)?;
+        figures(&mut report, "full", &tally, 1);
+    }
+    if wanted("damage") {
+        damaged(&mut report, &size, &counted)?;
+    }
+    report.note(&format!("{:.0} s", begun.elapsed().as_secs_f64()));
+    if report.verdict("crash") { Ok(()) } else { std::process::exit(1) }
+}
+
+const PARTS: [&str; 6] = ["points", "random", "torn", "eio", "full", "damage"];
+
+fn figures(report: &mut Report, name: &str, tally: &Tally, least: usize) {
+    report.line(&format!("{name}.cases"), tally.count(), least, tally.count() >= least);
+    let broken = tally.broken();
+    for what in broken.iter().take(12) {
+        report.note(&format!("{name}: {}", what.chars().take(900).collect::<String>()));
+    }
+    report.line(&format!("{name}.broken"), broken.len(), 0, broken.is_empty());
+    if tally.acked() > 0 {
+        report.note(&format!("{name}: {} requests acknowledged", tally.acked()));
+    }
+}
+
+fn at_points(report: &mut Report, size: &Size, counted: &Counted, helpers: &Helpers) -> anyhow::Result<()> {
+    let unreached = counted.unreached();
+    report.line("points.listed", fault::POINTS.len(), 1, !fault::POINTS.is_empty());
+    for point in &unreached {
+        report.note(&format!("points: {point} is never hit"));
+    }
+    report.line("points.unreached", unreached.len(), 0, unreached.is_empty());
+    let cases = if size.all_points { counted.all() } else { counted.some() };
+    let (tally, count) = (Tally::default(), cases.len());
+    let missed = points::run(&tally, counted, helpers, cases)?;
+    for what in missed.iter().take(20) {
+        report.note(&format!("points: {what} was not met"));
+    }
+    report.line("points.missed", missed.len(), 0, missed.is_empty());
+    figures(report, "points", &tally, count - missed.len());
+    Ok(())
+}
+
+fn at_random(report: &mut Report, size: &Size, helpers: &Helpers) -> anyhow::Result<()> {
+    let places = |make: fn() -> anyhow::Result<Place>| (0..3).map(|_| make()).collect::<anyhow::Result<Vec<_>>>();
+    let (kills, cuts) = (Tally::default(), Tally::default());
+    let (memory, disks) = (places(Place::memory)?, places(Place::disk)?);
+    std::thread::scope(|scope| {
+        let killing = scope.spawn(|| random::run(&kills, memory, helpers, size.kills, 3));
+        let cutting = random::run(&cuts, disks, helpers, size.cuts, 4);
+        killing.join().map_err(|_| anyhow::anyhow!("a worker panicked"))??;
+        cutting
+    })?;
+    figures(report, "kills", &kills, usize::try_from(size.kills)?);
+    figures(report, "cuts", &cuts, usize::try_from(size.cuts)?);
+    Ok(())
+}
+
+fn damaged(report: &mut Report, size: &Size, counted: &Counted) -> anyhow::Result<()> {
+    let stores: [(&Path, &[Line]); 2] =
+        [(counted.closed.path(), &counted.closed_lines), (counted.crashed.path(), &counted.lines)];
+    let tally = Tally::default();
+    let (mut silent, mut wrong, mut panics) = (0, 0, 0);
+    for (at, (directory, lines)) in stores.into_iter().enumerate() {
+        let witness = Witness::of(lines);
+        let sessions: Vec<SessionId> = witness.sessions().into_iter().collect();
+        let found = damage::run(&tally, directory, &sessions, size.damaged / 2, 5 + at as u64).context("damage")?;
+        let kinds = [("silent", &found.silent), ("wrong", &found.wrong), ("panic", &found.panics)];
+        for (kind, list) in kinds {
+            list.iter().take(8).for_each(|what| report.note(&format!("damage: {kind}: {what}")));
+        }
+        silent += found.silent.len();
+        wrong += found.wrong.len();
+        panics += found.panics.len();
+        let (refused, told, equal) = (found.refused, found.told, found.equal);
+        report.note(&format!("damage: {refused} refused, {told} told, {equal} as before"));
+    }
+    report.line("damage.cases", tally.count(), size.damaged, tally.count() >= size.damaged * 9 / 10);
+    report.line("damage.silent", silent, 0, silent == 0);
+    report.line("damage.wrong", wrong, 0, wrong == 0);
+    report.line("damage.panics", panics, 0, panics == 0);
+    Ok(())
+}

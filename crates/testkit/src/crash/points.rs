@@ -1,0 +1,239 @@
+//! Every named point, at its first, second and last hit, in three ways: killed there, cut from power there, failed
+//! there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::ensure;
+use tempfile::TempDir;
+
+use super::cases::{Tally, acked, in_parallel, verify, while_working};
+use super::child::{self, Child, Wait};
+use super::disk::{self, Disk, Helpers};
+use super::witness::{Line, Witness};
+use super::work::Life;
+
+/// What is done at a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    Kill,
+    Cut,
+    Error,
+}
+
+const MODES: [Mode; 3] = [Mode::Kill, Mode::Cut, Mode::Error];
+
+/// One thing done at one hit of one point.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    pub life: Life,
+    pub point: &'static str,
+    pub hit: u64,
+    pub mode: Mode,
+}
+
+/// An undisturbed run: what each life hits, and what the first one leaves.
+#[derive(Debug)]
+pub struct Counted {
+    pub hits: Vec<(Life, &'static str, u64)>,
+    /// The directory as the first life leaves it, after its crash.
+    pub crashed: TempDir,
+    pub lines: Vec<Line>,
+    /// The directory after the second life, checked and closed.
+    pub closed: TempDir,
+    pub closed_lines: Vec<Line>,
+}
+
+/// A place to work: in memory, or on a disk that can be cut.
+#[derive(Debug)]
+pub struct Place {
+    pub scratch: TempDir,
+    pub disk: Option<Disk>,
+}
+
+impl Place {
+    /// A place in memory.
+    ///
+    /// # Errors
+    /// When none can be made.
+    pub fn memory() -> anyhow::Result<Self> {
+        Ok(Self { scratch: disk::scratch()?, disk: None })
+    }
+
+    /// A place on a disk of its own.
+    ///
+    /// # Errors
+    /// When none can be made.
+    pub fn disk() -> anyhow::Result<Self> {
+        Ok(Self { scratch: disk::scratch()?, disk: Some(Disk::ext4(96 << 20)?) })
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        self.disk.as_ref().map_or(self.scratch.path(), Disk::path)
+    }
+}
+
+/// The arguments that play a life.
+fn play(life: Life) -> &'static str {
+    match life {
+        Life::First => "first",
+        Life::Second => "second",
+    }
+}
+
+/// Plays both lives undisturbed.
+///
+/// # Errors
+/// When something is broken without any fault.
+pub fn count() -> anyhow::Result<Counted> {
+    let place = disk::scratch()?;
+    let directory = place.path().join("data");
+    let (mut hits, mut lines) = (Vec::new(), Vec::new());
+    let crashed = disk::scratch()?;
+    let mut after_crash = Vec::new();
+    for life in [Life::First, Life::Second] {
+        let ended = child::run(&[OsStr::new(play(life)), directory.as_os_str()], &[])?;
+        let broken = Witness::of(&ended.lines).broken;
+        ensure!(ended.reached_end() && broken.is_empty(), "undisturbed: {broken:?} {} {}", ended.status, ended.errors);
+        for line in &ended.lines {
+            let Line::Count { name, hits: count } = line else { continue };
+            if let Some(point) = fault::POINTS.iter().find(|point| *point == name) {
+                hits.push((life, *point, *count));
+            }
+        }
+        lines.extend(ended.lines);
+        if life == Life::First {
+            disk::copy(&directory, crashed.path())?;
+            after_crash.clone_from(&lines);
+        }
+    }
+    let broken = verify(&directory, &lines, 0)?;
+    ensure!(broken.is_empty(), "undisturbed: {broken:?}");
+    let closed = disk::scratch()?;
+    disk::copy(&directory, closed.path())?;
+    Ok(Counted { hits, crashed, lines: after_crash, closed, closed_lines: lines })
+}
+
+impl Counted {
+    /// Points that no life hits.
+    pub fn unreached(&self) -> Vec<&'static str> {
+        let hit: BTreeSet<&str> = self.hits.iter().map(|(_, point, _)| *point).collect();
+        fault::POINTS.iter().copied().filter(|point| !hit.contains(point)).collect()
+    }
+
+    /// Every case.
+    pub fn all(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for (life, point, count) in &self.hits {
+            for hit in BTreeSet::from([1, 2, *count]).into_iter().filter(|hit| hit <= count) {
+                cases.extend(MODES.map(|mode| Case { life: *life, point, hit, mode }));
+            }
+        }
+        cases
+    }
+
+    /// Every point in every mode once, now at its first, now at its second, now at its last hit.
+    pub fn some(&self) -> Vec<Case> {
+        let mut by_point: BTreeMap<&'static str, Vec<(Life, u64)>> = BTreeMap::new();
+        for (life, point, count) in &self.hits {
+            by_point.entry(point).or_default().push((*life, *count));
+        }
+        let mut cases = Vec::new();
+        for (at, (point, lives)) in by_point.into_iter().enumerate() {
+            for (turn, mode) in MODES.into_iter().enumerate() {
+                let (life, count) = lives[(at + turn) % lives.len()];
+                let hit = [1, 2.min(count), count][(at / 2 + turn) % 3];
+                cases.push(Case { life, point, hit, mode });
+            }
+        }
+        cases
+    }
+}
+
+/// Runs cases. Answers those whose point was never met.
+///
+/// # Errors
+/// When the campaign itself cannot go on.
+pub fn run(
+    tally: &Tally,
+    counted: &Counted,
+    helpers: &Helpers,
+    cases: Vec<Case>,
+) -> anyhow::Result<Vec<String>> {
+    let missed = Mutex::new(Vec::new());
+    let (cuts, others): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(|case| case.mode == Mode::Cut);
+    let work = |place: &Place, case: Case| -> anyhow::Result<()> {
+        let mut tried = case;
+        // How work is batched differs from run to run, and so does the last hit.
+        while !one(tally, counted, helpers, place, tried)? {
+            if tried.hit == 1 {
+                let name = format!("{:?} {:?}", case.mode, case.point);
+                missed.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+                break;
+            }
+            tried.hit = (tried.hit * 2 / 3).max(1);
+        }
+        Ok(())
+    };
+    let places = |make: fn() -> anyhow::Result<Place>| (0..3).map(|_| make()).collect::<anyhow::Result<Vec<_>>>();
+    let (memory, disks) = (places(Place::memory)?, places(Place::disk)?);
+    std::thread::scope(|scope| {
+        let killing = scope.spawn(|| in_parallel(memory, others, work));
+        let cutting = in_parallel(disks, cuts, work);
+        killing.join().map_err(|_| anyhow::anyhow!("a worker panicked"))??;
+        cutting
+    })?;
+    Ok(missed.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Runs one case. Says whether its point was met.
+fn one(tally: &Tally, counted: &Counted, helpers: &Helpers, place: &Place, case: Case) -> anyhow::Result<bool> {
+    let directory = place.path().join("data");
+    let mut lines = Vec::new();
+    if case.life == Life::Second {
+        disk::copy(counted.crashed.path(), &directory)?;
+        lines.clone_from(&counted.lines);
+    }
+    if case.mode == Mode::Cut {
+        // What was there before the life in question is on the disk.
+        std::process::Command::new("sync").arg("-f").arg(place.path()).status()?;
+    }
+    let mode = match case.mode {
+        Mode::Kill => "kill",
+        Mode::Cut => "freeze",
+        Mode::Error => "error",
+    };
+    let armed = [("EVERTURN_POINT", format!("{}@{}:{mode}", case.point, case.hit))];
+    let mut child = Child::start(&[OsStr::new(play(case.life)), directory.as_os_str()], &armed)?;
+    let frozen = child.wait(if case.mode == Mode::Cut { Wait::ForFreeze } else { Wait::ForEnd })?;
+    if let Some(disk) = place.disk.as_ref().filter(|_| frozen) {
+        disk.cut(helpers)?;
+    }
+    let ended = child.end()?;
+    if let Some(disk) = place.disk.as_ref().filter(|_| frozen) {
+        disk.power_on()?;
+    }
+    let refused = ended.lines.iter().any(|line| matches!(line, Line::Refused { .. }));
+    let passed = |line: &Line| matches!(line, Line::Count { name, hits } if name == case.point && *hits >= case.hit);
+    let fired = match case.mode {
+        Mode::Kill => ended.was_killed() && !ended.reached_end(),
+        Mode::Cut => frozen,
+        Mode::Error => refused || ended.lines.iter().any(passed),
+    };
+    let mut broken = while_working(&ended);
+    if case.mode == Mode::Error && !refused && !ended.reached_end() && broken.is_empty() {
+        broken.push(format!("the workload did not reach its end: {}", ended.status));
+    }
+    lines.extend(ended.lines);
+    if fired {
+        broken.extend(verify(&directory, &lines, 1)?);
+        let name = format!("{:?} {:?} {}@{}", case.mode, case.life, case.point, case.hit);
+        tally.add(&name, acked(&lines), &broken);
+    }
+    fs::remove_dir_all(&directory).or_else(|error| if directory.exists() { Err(error) } else { Ok(()) })?;
+    Ok(fired)
+}

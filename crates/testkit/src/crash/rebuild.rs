@@ -1,0 +1,94 @@
+//! The list, the turns and the words of search, folded from the logs anew and held against what the store answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use session::{Entry, Event, SessionId};
+use store::catalog::{TurnIndex, document};
+use store::{Catalog, DocumentKind, Hit, ListQuery, ListRow, Shelf};
+
+use super::laws::Broken;
+
+/// Compares every projection with the logs.
+///
+/// # Errors
+/// When the store does not answer.
+pub async fn compare(
+    broken: &mut Broken,
+    store: &dyn Catalog,
+    logs: &BTreeMap<SessionId, Vec<Entry>>,
+) -> anyhow::Result<()> {
+    list(broken, store, logs).await?;
+    for (session, log) in logs {
+        let mut turns = TurnIndex::default();
+        log.iter().for_each(|entry| turns.apply(entry));
+        let stored = store.turns(*session, None, usize::MAX).await?;
+        let folded = turns.page(None, usize::MAX);
+        broken.unless(stored == folded, || format!("{session}: turns are {stored:?}, the log says {folded:?}"));
+    }
+    search(broken, store, logs).await
+}
+
+async fn list(
+    broken: &mut Broken,
+    store: &dyn Catalog,
+    logs: &BTreeMap<SessionId, Vec<Entry>>,
+) -> anyhow::Result<()> {
+    let mut listed = BTreeMap::new();
+    for shelf in [Shelf::Active, Shelf::Archived, Shelf::Trash] {
+        for row in store.list(ListQuery { shelf, before: None, count: usize::MAX }).await? {
+            broken.unless(row.shelf() == shelf, || format!("{}: stands on a wrong shelf", row.session));
+            listed.insert(row.session, row);
+        }
+    }
+    for (session, log) in logs {
+        let mut folded = ListRow::new(*session);
+        for entry in log {
+            folded.apply(entry);
+        }
+        let stored = listed.remove(session);
+        broken.unless(stored.as_ref() == Some(&folded), || {
+            format!("{session}: the list says {stored:?}, the log {folded:?}")
+        });
+    }
+    broken.unless(listed.is_empty(), || format!("the list has sessions without a log: {:?}", listed.keys()));
+    Ok(())
+}
+
+/// A session's documents with their words. What a branch shares is found in its origin.
+fn documents(session: SessionId, log: &[Entry]) -> BTreeMap<Hit, BTreeSet<String>> {
+    let begins = |entry: &Entry| matches!(entry.event, Event::SessionBranched { .. });
+    let first = log.iter().rposition(begins).unwrap_or(0);
+    let mut found = BTreeMap::new();
+    for (at, entry) in log.iter().enumerate().skip(first) {
+        if let Some(document) = document(entry, |run| session::run_text(run, &log[..at])) {
+            let words = document.text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect();
+            found.insert(Hit { session, turn: document.turn, kind: document.kind }, words);
+        }
+    }
+    found
+}
+
+async fn search(
+    broken: &mut Broken,
+    store: &dyn Catalog,
+    logs: &BTreeMap<SessionId, Vec<Entry>>,
+) -> anyhow::Result<()> {
+    let all: BTreeMap<Hit, BTreeSet<String>> =
+        logs.iter().flat_map(|(session, log)| documents(*session, log)).collect();
+    // The first word of each message is its own; its answers repeat it.
+    let names: BTreeSet<&String> = all
+        .iter()
+        .filter(|(hit, _)| hit.kind == DocumentKind::Message)
+        .flat_map(|(_, words)| words.iter().filter(|word| word.starts_with(['m', 'n', 'k'])))
+        .collect();
+    for name in names {
+        let expected: BTreeSet<Hit> =
+            all.iter().filter(|(_, words)| words.contains(name)).map(|(hit, _)| *hit).collect();
+        let hits = store.search(name.clone(), usize::MAX).await?;
+        let found: BTreeSet<Hit> = hits.iter().copied().collect();
+        broken.unless(hits.len() == found.len() && found == expected, || {
+            format!("search `{name}` finds {hits:?}, the logs have {expected:?}")
+        });
+    }
+    Ok(())
+}

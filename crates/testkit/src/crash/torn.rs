@@ -1,0 +1,169 @@
+//! A write-ahead log cut at any byte: the store opens, and holds exactly what the last whole commit before the cut
+//! left.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use session::{Hash, SessionId};
+use tempfile::TempDir;
+
+use super::cases::{Tally, in_parallel, verify};
+use super::child::{Child, Wait};
+use super::dice::Dice;
+use super::disk;
+use super::images::{self, End, Given};
+use super::stage::session_no;
+use super::witness::{Line, Witness};
+
+const WAL_HEADER_BYTES: usize = 32;
+const FRAME_HEADER_BYTES: usize = 24;
+const DATABASE: &str = "everturn.db";
+const WAL: &str = "everturn.db-wal";
+/// One image in so many is also started, checked and used.
+const USED_ONE_IN: usize = 40;
+
+type Heads = BTreeMap<SessionId, Vec<Hash>>;
+
+/// A store that was killed while it wrote.
+#[derive(Debug)]
+pub struct Base {
+    directory: TempDir,
+    wal: Vec<u8>,
+    sessions: Vec<SessionId>,
+}
+
+/// Kills a streaming workload and keeps what it left.
+///
+/// # Errors
+/// When it left no log to tear.
+pub fn base(seed: u64) -> anyhow::Result<Base> {
+    let directory = disk::scratch()?;
+    let data = directory.path().join("data");
+    let seed = seed.to_string();
+    let words = [OsStr::new("stream"), data.as_os_str(), "0".as_ref(), seed.as_ref()];
+    for _ in 0..20 {
+        let mut child = Child::start(&words, &[])?;
+        child.wait(Wait::For(Duration::from_millis(350)))?;
+        let ended = child.end()?;
+        let wal = fs::read(data.join(WAL)).unwrap_or_default();
+        if commits(&wal).is_some_and(|commits| commits.len() >= 40) {
+            let sessions: Vec<SessionId> = [11, 12, 13, 14].map(session_no).to_vec();
+            ensure!(Witness::of(&ended.lines).acked() > 0, "nothing was acknowledged");
+            return Ok(Base { directory, wal, sessions });
+        }
+        fs::remove_dir_all(&data)?;
+    }
+    anyhow::bail!("no workload left a log of SQLite to tear")
+}
+
+/// The bytes at which each committed transaction ends.
+fn commits(wal: &[u8]) -> Option<Vec<usize>> {
+    let page = u32::from_be_bytes(wal.get(8..12)?.try_into().ok()?);
+    let frame = FRAME_HEADER_BYTES + usize::try_from(page).ok()?;
+    let salts = wal.get(16..24)?;
+    let mut ends = vec![WAL_HEADER_BYTES];
+    let mut at = WAL_HEADER_BYTES;
+    while let Some(header) = wal.get(at..at + FRAME_HEADER_BYTES).filter(|_| at + frame <= wal.len()) {
+        if &header[8..16] != salts {
+            break;
+        }
+        at += frame;
+        if header[4..8] != [0; 4] {
+            ends.push(at);
+        }
+    }
+    Some(ends)
+}
+
+fn image(base: &Base, cut: usize, directory: &Path) -> anyhow::Result<()> {
+    let from = base.directory.path().join("data");
+    for entry in fs::read_dir(&from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() && entry.file_name() != WAL && entry.file_name() != "everturn.db-shm" {
+            fs::copy(entry.path(), directory.join(entry.file_name()))?;
+        }
+    }
+    ensure!(directory.join(DATABASE).exists(), "there is no database");
+    Ok(fs::write(directory.join(WAL), &base.wal[..cut])?)
+}
+
+/// Cuts the log `count` times.
+///
+/// # Errors
+/// When the campaign itself cannot go on.
+pub fn run(tally: &Tally, base: &Base, count: usize, seed: u64) -> anyhow::Result<()> {
+    let commits = commits(&base.wal).context("a log of SQLite")?;
+    let mut cuts: Vec<usize> = Vec::new();
+    let mut dice = Dice::new(seed);
+    // Every commit's own end comes first: it says what the others must hold.
+    cuts.extend(commits.iter().copied());
+    let near = [1_usize, 8, 23, 24, 25, 4_095];
+    cuts.extend(commits.iter().flat_map(|end| near.map(|bytes| (end + bytes).min(base.wal.len()))));
+    cuts.extend(commits.iter().flat_map(|end| near.map(|bytes| end.saturating_sub(bytes))));
+    while cuts.len() < count {
+        cuts.push(usize::try_from(dice.below(base.wal.len() as u64)).unwrap_or(0));
+    }
+    if cuts.len() > count {
+        let (first, rest) = cuts.split_at(commits.len().min(count));
+        let step = rest.len().div_ceil((count - first.len()).max(1));
+        cuts = first.iter().chain(rest.iter().step_by(step)).copied().collect();
+    }
+    let held: Mutex<BTreeMap<usize, Vec<(usize, Heads)>>> = Mutex::default();
+    let items: Vec<(usize, usize)> = cuts.into_iter().enumerate().collect();
+    in_parallel(vec![disk::scratch()?, disk::scratch()?, disk::scratch()?], items, |place, (at, cut)| {
+        let directory = place.path().join("image");
+        fs::create_dir(&directory)?;
+        image(base, cut, &directory)?;
+        let mut broken = Vec::new();
+        match images::read(&directory, &base.sessions)? {
+            Given::Refused(why) => broken.push(format!("not opened: {why}")),
+            Given::Panicked => broken.push("panicked".to_owned()),
+            Given::Logs(logs) => {
+                let mut heads = Heads::new();
+                for (session, log) in logs {
+                    if let End::Told(why) = &log.end {
+                        broken.push(format!("{session}: {why}"));
+                    }
+                    if log.wrong_state {
+                        broken.push(format!("{session}: its stored state is wrong"));
+                    }
+                    heads.insert(session, log.hashes);
+                }
+                let floor = commits.iter().rev().find(|end| **end <= cut).copied().unwrap_or(0);
+                held.lock().unwrap_or_else(PoisonError::into_inner).entry(floor).or_default().push((cut, heads));
+            }
+        }
+        if at % USED_ONE_IN == 0 {
+            broken.extend(verify(&directory, &Vec::<Line>::new(), 1)?);
+        }
+        tally.add(&format!("cut at {cut}"), 0, &broken);
+        Ok(fs::remove_dir_all(&directory)?)
+    })?;
+    prefixes(tally, &held.into_inner().unwrap_or_else(PoisonError::into_inner));
+    Ok(())
+}
+
+/// Cuts behind the same commit hold the same, and each commit holds what the one before it held, and more.
+fn prefixes(tally: &Tally, held: &BTreeMap<usize, Vec<(usize, Heads)>>) {
+    let mut before: Option<&Heads> = None;
+    for (commit, images) in held {
+        let Some((_, first)) = images.first() else { continue };
+        for (cut, heads) in images {
+            if heads != first {
+                tally.add(&format!("cut at {cut}"), 0, &[format!("it does not hold what the commit at {commit} holds")]);
+            }
+        }
+        for (session, log) in before.into_iter().flatten() {
+            let now = first.get(session).map_or(&[][..], Vec::as_slice);
+            if !now.starts_with(log) {
+                tally.add(&format!("commit at {commit}"), 0, &[format!("{session} is not what it was, and more")]);
+            }
+        }
+        before = Some(first);
+    }
+}
