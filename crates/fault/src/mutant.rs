@@ -55,6 +55,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant { name: "resume_off_by_one", bites: &["p15"] },
     Mutant { name: "stop_leaves_open_run", bites: &["p16"] },
     Mutant { name: "deleted_id_leads_on", bites: &["p18"] },
+    // Only a power cut shows it: the crash campaign's cuts turn red.
+    Mutant { name: "no_sync", bites: &[] },
 ];
 
 /// Whether the mutant is planted. Always false in a shipped build.
@@ -73,7 +75,9 @@ pub fn planted(name: &'static str) -> bool {
     static PLANTED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("EVERTURN_MUTANT").ok());
     match PLANTED.as_deref() {
         None => false,
-        Some(_) if !MUTANTS.iter().any(|mutant| mutant.name == name) => panic!("mutant {name} is not in the list"),
+        Some(_) if !MUTANTS.iter().any(|mutant| mutant.name == name) => {
+            panic!("mutant {name} is not in the list")
+        }
         Some(planted) => planted == name,
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 const BATCH_MAX: usize = 4_096;
 /// First pause between two tries to bring a dead store back, doubled up to the longest.
 const REVIVE_PAUSE: Duration = Duration::from_millis(50);
-const REVIVE_PAUSE_MAX: Duration = Duration::from_secs(5);
+const REVIVE_PAUSE_MAX: Duration = Duration::from_millis(500);
 
 type Answer = oneshot::Sender<Result<(), AppendError>>;
 
@@ -55,7 +55,11 @@ impl Committer {
     }
 }
 
-async fn commit(store: Arc<dyn Store>, mut inbox: mpsc::UnboundedReceiver<(Append, Answer)>, back: watch::Sender<u64>) {
+async fn commit(
+    store: Arc<dyn Store>,
+    mut inbox: mpsc::UnboundedReceiver<(Append, Answer)>,
+    back: watch::Sender<u64>,
+) {
     let mut gathered = Vec::new();
     while inbox.recv_many(&mut gathered, BATCH_MAX).await > 0 {
         let (batch, answers): (Vec<Append>, Vec<Answer>) = gathered.drain(..).unzip();
@@ -91,7 +95,10 @@ async fn revive(store: &dyn Store, inbox: &mut mpsc::UnboundedReceiver<(Append, 
 }
 
 /// Waits for something while appends are refused.
-async fn refusing<T>(inbox: &mut mpsc::UnboundedReceiver<(Append, Answer)>, wait: impl Future<Output = T>) -> T {
+async fn refusing<T>(
+    inbox: &mut mpsc::UnboundedReceiver<(Append, Answer)>,
+    wait: impl Future<Output = T>,
+) -> T {
     let mut wait = std::pin::pin!(wait);
     loop {
         tokio::select! {

@@ -72,13 +72,19 @@ enum Phase {
     /// Reading the store; the live stream is joined near the end.
     History,
     /// Joined: the store up to `until`, then live.
-    Joining { until: Seq, live: mpsc::Receiver<Arc<Entry>> },
+    Joining {
+        until: Seq,
+        live: mpsc::Receiver<Arc<Entry>>,
+    },
     Live(mpsc::Receiver<Arc<Entry>>),
 }
 
 impl std::fmt::Debug for Follower {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Follower").field("session", &self.session).field("cursor", &self.cursor).finish_non_exhaustive()
+        f.debug_struct("Follower")
+            .field("session", &self.session)
+            .field("cursor", &self.cursor)
+            .finish_non_exhaustive()
     }
 }
 
@@ -116,7 +122,8 @@ impl Follower {
                     }
                 }
                 Phase::Joining { .. } => {
-                    let Phase::Joining { live, .. } = std::mem::replace(&mut self.phase, Phase::History) else {
+                    let Phase::Joining { live, .. } = std::mem::replace(&mut self.phase, Phase::History)
+                    else {
                         continue;
                     };
                     self.phase = Phase::Live(live);

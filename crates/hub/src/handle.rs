@@ -88,9 +88,7 @@ impl SessionHandle {
             let before = Seq(row.position.0 - 1);
             entries.extend(load::range(store, session, before, row.last).await?);
             // A message that went into the run may have been posted while the turn itself still waited.
-            let waited = |entry: &session::Entry| {
-                matches!(entry.event, session::Event::MessageSteered { turn, .. } if turn.0 <= before.0)
-            };
+            let waited = |entry: &session::Entry| matches!(entry.event, session::Event::MessageSteered { turn, .. } if turn.0 <= before.0);
             if entries.iter().any(waited) {
                 entries.extend(load::range(store, session, Seq(row.turn.0), before).await?);
             }
@@ -119,7 +117,10 @@ impl SessionHandle {
     }
 
     /// Reaches the session's writer, or the next one when it retires meanwhile.
-    async fn ask<T: RetiredOr>(&self, input: impl Fn(oneshot::Sender<T>) -> Input) -> Result<T, CommandError> {
+    async fn ask<T: RetiredOr>(
+        &self,
+        input: impl Fn(oneshot::Sender<T>) -> Input,
+    ) -> Result<T, CommandError> {
         for _ in 0..TRIES_MAX {
             let mailbox = self.hub.writer(self.session).await?;
             let (answer, answered) = oneshot::channel();

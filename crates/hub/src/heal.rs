@@ -76,8 +76,13 @@ impl Writer {
             return Ok(());
         }
         let now = self.shared.clock.now();
-        let given_up: Vec<RunId> =
-            self.state.recovering.iter().filter(|marker| marker.is_given_up(now)).map(|marker| marker.run).collect();
+        let given_up: Vec<RunId> = self
+            .state
+            .recovering
+            .iter()
+            .filter(|marker| marker.is_given_up(now))
+            .map(|marker| marker.run)
+            .collect();
         for run in given_up {
             // Settles by age alone, without a look at the journal.
             drop(self.decide(Command::Heal { run, journal: Journal::NotYet })?);
@@ -105,7 +110,12 @@ impl Writer {
         Ok(())
     }
 
-    pub(crate) async fn take_healed(&mut self, run: RunId, look: Look, links: &[Link]) -> Result<(), Stopped> {
+    pub(crate) async fn take_healed(
+        &mut self,
+        run: RunId,
+        look: Look,
+        links: &[Link],
+    ) -> Result<(), Stopped> {
         self.healing = false;
         let Some(marker) = self.state.recovering.iter().find(|marker| marker.run == run).copied() else {
             return Ok(());

@@ -199,7 +199,10 @@ impl Hub {
         let mailbox = self.writer_of(session, session, Claiming::Existing);
         let (answer, answered) = oneshot::channel();
         let gone = |_| CommandError::Unavailable { reason: "the writer stopped".to_owned() };
-        mailbox.send(Input::Follow { after: Seq(0), answer }).await.map_err(|error| gone(error.to_string()))?;
+        mailbox
+            .send(Input::Follow { after: Seq(0), answer })
+            .await
+            .map_err(|error| gone(error.to_string()))?;
         answered.await.map_err(|error| gone(error.to_string()))?.map(drop).map_err(|error| match error {
             crate::error::FollowError::Command(error) => error,
             other => CommandError::Unavailable { reason: other.to_string() },
@@ -257,7 +260,8 @@ impl Hub {
             after = last.seq;
             for entry in &entries {
                 match &entry.event {
-                    session::Event::RunEnded { turn: of, .. } | session::Event::RecoverySettled { turn: of, .. }
+                    session::Event::RunEnded { turn: of, .. }
+                    | session::Event::RecoverySettled { turn: of, .. }
                         if *of == turn =>
                     {
                         end = Some(entry.seq);

@@ -27,7 +27,11 @@ pub(crate) async fn load(store: &dyn Store, session: SessionId) -> Result<Loaded
 }
 
 /// Loads the state as it was after entry `at`.
-pub(crate) async fn load_until(store: &dyn Store, session: SessionId, at: Seq) -> Result<Session, CommandError> {
+pub(crate) async fn load_until(
+    store: &dyn Store,
+    session: SessionId,
+    at: Seq,
+) -> Result<Session, CommandError> {
     let Opened { session, snapshot, .. } = store.open(session).await?;
     let mut state = snapshot
         .filter(|snapshot| snapshot.at.seq <= at)
@@ -73,7 +77,11 @@ pub(crate) async fn range(
 }
 
 /// The links of a log from entry `from` to its end, to recognise what it has already.
-pub(crate) async fn links(store: &dyn Store, session: SessionId, from: Seq) -> Result<Vec<Link>, CommandError> {
+pub(crate) async fn links(
+    store: &dyn Store,
+    session: SessionId,
+    from: Seq,
+) -> Result<Vec<Link>, CommandError> {
     let mut links = Vec::new();
     let mut after = Seq(from.0.saturating_sub(1));
     loop {

@@ -134,7 +134,10 @@ impl Outage {
                 writer.take_progress(run, progress, answer)?;
                 self.catch_and_answer(writer)?;
             }
-            Input::Command { command: command @ (Command::Stop { .. } | Command::Interrupt { .. }), answer } => {
+            Input::Command {
+                command: command @ (Command::Stop { .. } | Command::Interrupt { .. }),
+                answer,
+            } => {
                 let decided = writer.decide_after_brought(command)?;
                 writer.batch.waiting.push(Waiting::Command(answer, decided));
                 self.catch(writer)?;
@@ -144,7 +147,9 @@ impl Outage {
                 let loaded = load::load(writer.shared.store.as_ref(), writer.address()).await;
                 drop(answer.send(loaded.map(|loaded| session::view(&loaded.state))));
             }
-            Input::Follow { after, answer } => drop(answer.send(writer.followers.subscribe(after, writer.durable))),
+            Input::Follow { after, answer } => {
+                drop(answer.send(writer.followers.subscribe(after, writer.durable)))
+            }
             Input::Healed { .. } => writer.healing = false,
             // The run stays open in the log and its output in the slot; the next writer heals it.
             Input::Retire { .. } => {
@@ -152,7 +157,9 @@ impl Outage {
                 return Err(Stopped(CommandError::Doubtful { reason }));
             }
             other @ Input::Command { .. } => {
-                other.fail(&CommandError::Unavailable { reason: "the store refuses appends for now".to_owned() });
+                other.fail(&CommandError::Unavailable {
+                    reason: "the store refuses appends for now".to_owned(),
+                });
             }
         }
         Ok(())
@@ -205,7 +212,8 @@ impl Outage {
 
     /// The slot is full: what is caught is kept, the run ends here.
     fn interrupt(&mut self, writer: &mut Writer) -> Result<bool, Stopped> {
-        let last: Link = writer.batch.entries[..self.caught].last().map_or(writer.durable, |entry| entry.link());
+        let last: Link =
+            writer.batch.entries[..self.caught].last().map_or(writer.durable, |entry| entry.link());
         drop(writer.decide(Command::Interrupt { reason: InterruptReason::SpoolFull })?);
         let end = writer.batch.entries.last().cloned();
         if let (Some(end), Some(catcher)) = (end, self.catcher.as_mut())

@@ -113,7 +113,8 @@ impl Spool {
         let made = self.slots().made;
         for no in made + 1..=count {
             fault::hit("spool.preallocate")?;
-            let file = File::options().create(true).truncate(false).write(true).open(self.path(SlotNo(no)))?;
+            let file =
+                File::options().create(true).truncate(false).write(true).open(self.path(SlotNo(no)))?;
             let length = i64::try_from(SLOT_BYTES).unwrap_or(i64::MAX);
             nix::fcntl::posix_fallocate(&file, 0, length).map_err(io::Error::from)?;
             file.sync_all()?;
@@ -161,7 +162,9 @@ impl Spool {
     pub fn begin(&self, slot: SlotNo, session: SessionId, run: RunId) -> Result<Catcher, SpoolError> {
         let file = File::options().read(true).write(true).open(self.path(slot))?;
         let before = read_header(&file)?;
-        if let Some(before) = before.filter(|header| header.used && (header.session, header.run) != (session, run)) {
+        if let Some(before) =
+            before.filter(|header| header.used && (header.session, header.run) != (session, run))
+        {
             let other = format!("the slot still holds run {} of {}", before.run, before.session);
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, other).into());
         }
@@ -177,7 +180,9 @@ impl Spool {
         let Ok(file) = File::open(self.path(slot)) else { return Look::NotYet };
         match read_header(&file) {
             Err(_) | Ok(None) => Look::NotYet,
-            Ok(Some(header)) if !header.used || (header.session, header.run) != (session, run) => Look::Unused,
+            Ok(Some(header)) if !header.used || (header.session, header.run) != (session, run) => {
+                Look::Unused
+            }
             Ok(Some(header)) => match read_frames(&file, &header) {
                 Err(_) => Look::NotYet,
                 Ok(frames) => Look::Frames { sealed: header.sealed, frames },
@@ -242,7 +247,10 @@ pub enum Look {
     Unused,
     /// Missing, empty or out of reach.
     NotYet,
-    Frames { sealed: bool, frames: Vec<Frame> },
+    Frames {
+        sealed: bool,
+        frames: Vec<Frame>,
+    },
 }
 
 impl Look {
@@ -256,7 +264,9 @@ impl Look {
         let had_frames = !frames.is_empty();
         let mut events = Vec::new();
         let mut end: Option<RunEnd> = None;
-        for frame in frames.into_iter().filter(|frame| !in_log(&frame.link) || fault::planted("spool_flushed_twice")) {
+        for frame in
+            frames.into_iter().filter(|frame| !in_log(&frame.link) || fault::planted("spool_flushed_twice"))
+        {
             match frame.event {
                 Event::RunEnded { end: how, .. } => end = Some(how),
                 event => events.push(event),
@@ -319,7 +329,14 @@ fn read_header(file: &File) -> io::Result<Option<Header>> {
     if bytes == [0; 64] {
         // Preallocated and never used.
         let session = SessionId(Uuid::nil());
-        return Ok(Some(Header { used: false, sealed: false, stained: false, session, run: RunId(0), use_no: 0 }));
+        return Ok(Some(Header {
+            used: false,
+            sealed: false,
+            stained: false,
+            session,
+            run: RunId(0),
+            use_no: 0,
+        }));
     }
     if &bytes[..8] != MAGIC {
         return Ok(None);

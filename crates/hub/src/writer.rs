@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use session::{
-    Accepted, Command, Context, Decision, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId, Runs,
-    Seq, Session, SessionId, SlotNo, View,
+    Accepted, Command, Context, Decision, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId,
+    Runs, Seq, Session, SessionId, SlotNo, View,
 };
 use store::{Append, AppendError, Claim, ClaimError, Claiming, Snapshot, StoreError, Urgency};
 use tokio::sync::{mpsc, oneshot};
@@ -34,13 +34,32 @@ pub(crate) type ProgressAnswer = Result<Vec<Message>, RunOver>;
 
 /// Everything that can come to a writer.
 pub(crate) enum Input {
-    Command { command: Command, answer: oneshot::Sender<CommandAnswer> },
-    Progress { run: RunId, progress: Progress, answer: oneshot::Sender<ProgressAnswer> },
-    Read { answer: oneshot::Sender<Result<View, CommandError>> },
-    Follow { after: Seq, answer: oneshot::Sender<Result<follow::Subscription, FollowError>> },
-    Healed { run: RunId, look: Look, links: Vec<Link> },
+    Command {
+        command: Command,
+        answer: oneshot::Sender<CommandAnswer>,
+    },
+    Progress {
+        run: RunId,
+        progress: Progress,
+        answer: oneshot::Sender<ProgressAnswer>,
+    },
+    Read {
+        answer: oneshot::Sender<Result<View, CommandError>>,
+    },
+    Follow {
+        after: Seq,
+        answer: oneshot::Sender<Result<follow::Subscription, FollowError>>,
+    },
+    Healed {
+        run: RunId,
+        look: Look,
+        links: Vec<Link>,
+    },
     /// Give the session up once nothing is going on: the hub closes, or the session is erased.
-    Retire { when: Retire, answer: oneshot::Sender<GivenUp> },
+    Retire {
+        when: Retire,
+        answer: oneshot::Sender<GivenUp>,
+    },
 }
 
 /// What a writer leaves to whoever asked it to give its session up.
@@ -252,7 +271,8 @@ impl Writer {
                 // The caller may have stopped waiting; the session is given up all the same.
                 let open = self.state.open().and_then(|(_, run)| run.spool);
                 let awaited = self.state.recovering.iter().filter_map(|marker| marker.spool);
-                let given_up = GivenUp { claim: self.claim, slots: open.into_iter().chain(awaited).collect() };
+                let given_up =
+                    GivenUp { claim: self.claim, slots: open.into_iter().chain(awaited).collect() };
                 if answer.send(given_up).is_err() {
                     tracing::debug!(session = %self.session, "nobody waited for the session to be given up");
                 }
@@ -340,7 +360,10 @@ impl Writer {
 
     /// Decides a command. One that ends the run comes after all that the run brought; one that is refused, or meant
     /// for another run, leaves the run alone.
-    pub(crate) fn decide_after_brought(&mut self, command: Command) -> Result<Result<Accepted, Rejected>, Stopped> {
+    pub(crate) fn decide_after_brought(
+        &mut self,
+        command: Command,
+    ) -> Result<Result<Accepted, Rejected>, Stopped> {
         let runs = self.shared.runs();
         if self.worker.is_some() && ends_run(&command) {
             // Deciding is pure, so that it can be asked beforehand.
@@ -469,9 +492,9 @@ impl Writer {
                 self.finish()
             }
             Err(AppendError::Fenced { .. }) => Err(Stopped(CommandError::Moved)),
-            Err(refused @ (AppendError::KeyUsed { .. } | AppendError::IdTaken(_) | AppendError::Deleted(_))) => {
-                self.refused(&refused).await
-            }
+            Err(
+                refused @ (AppendError::KeyUsed { .. } | AppendError::IdTaken(_) | AppendError::Deleted(_)),
+            ) => self.refused(&refused).await,
             // Nothing was written, and people are told so at once; what a run brought waits for room.
             Err(full @ AppendError::Full) if self.batch.is_asked_for() => self.refused(&full).await,
             Err(
@@ -554,7 +577,9 @@ impl Writer {
     fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
         for entry in entries {
             match &entry.event {
-                Event::SessionCreated { id, .. } | Event::SessionBranched { id, .. } | Event::IdAdded { id } => {
+                Event::SessionCreated { id, .. }
+                | Event::SessionBranched { id, .. }
+                | Event::IdAdded { id } => {
                     self.shared.registry().lead(*id, self.session);
                 }
                 Event::IdRemoved { id } if !fault::planted("deleted_id_leads_on") => {
@@ -705,7 +730,9 @@ fn ends_run(command: &Command) -> bool {
 fn may_start_run(command: &Command) -> bool {
     match command {
         Command::PostMessage { .. } | Command::Continue | Command::TakeQueued => true,
-        Command::Progress { progress, .. } => matches!(progress, Progress::Completed | Progress::Failed { .. }),
+        Command::Progress { progress, .. } => {
+            matches!(progress, Progress::Completed | Progress::Failed { .. })
+        }
         other => ends_run(other),
     }
 }
@@ -812,7 +839,10 @@ pub(crate) trait OfEntries {
 impl OfEntries for Urgency {
     fn of(entries: &[Arc<Entry>]) -> Self {
         let essential = entries.iter().any(|entry| {
-            matches!(entry.event, Event::RunEnded { .. } | Event::RecoverySettled { .. } | Event::FlagSet { .. })
+            matches!(
+                entry.event,
+                Event::RunEnded { .. } | Event::RecoverySettled { .. } | Event::FlagSet { .. }
+            )
         });
         if essential { Self::Essential } else { Self::Normal }
     }

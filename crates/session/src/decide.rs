@@ -421,11 +421,13 @@ impl<'a> Plan<'a> {
             }
             Journal::Unused | Journal::SealedEmpty | Journal::Output { .. } => {
                 let attempts = attempts + 1;
-                self.push(if attempts >= RECOVERY_ATTEMPTS_MAX && !fault::planted("sealed_empty_never_settles") {
-                    settle(RecoveryOutcome::Neutral)
-                } else {
-                    Event::RecoveryAttempted { turn, run, attempts }
-                });
+                self.push(
+                    if attempts >= RECOVERY_ATTEMPTS_MAX && !fault::planted("sealed_empty_never_settles") {
+                        settle(RecoveryOutcome::Neutral)
+                    } else {
+                        Event::RecoveryAttempted { turn, run, attempts }
+                    },
+                );
             }
         }
     }

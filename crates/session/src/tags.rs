@@ -55,7 +55,10 @@ impl TagState {
         match std::mem::take(self) {
             Self::Opening(held) if !held.is_empty() => emit(Kind::Answer, &held),
             Self::Reasoning { held, .. } if !held.is_empty() => {
-                emit(if fault::planted("half_tag_is_answer") { Kind::Answer } else { Kind::Reasoning }, &held);
+                emit(
+                    if fault::planted("half_tag_is_answer") { Kind::Answer } else { Kind::Reasoning },
+                    &held,
+                );
             }
             Self::Opening(_) | Self::Reasoning { .. } | Self::Answer => {}
         }

@@ -154,6 +154,7 @@ cases! { $
         a_blob_goes_with_its_last_session
         a_blob_that_another_session_just_posted_stays
         a_blob_in_a_shared_beginning_stays_for_the_branch
+        a_branch_keeps_only_the_blobs_that_it_shares
         a_blob_that_never_came_does_not_stop_an_erase
         erasing_one_session_leaves_the_others_alone
         a_reader_beside_an_erase_sees_the_log_or_nothing

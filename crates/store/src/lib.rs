@@ -44,13 +44,22 @@ pub trait LogStore: Send + Sync + 'static {
 
     /// Entries after `after`, in order, at most `limit` of them. Entries are checked against the chain; what stands
     /// before a damaged one is given.
-    fn read(&self, session: SessionId, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>>;
+    fn read(
+        &self,
+        session: SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>>;
 
     /// Where a session's log ends and what shortens reading it. Any of its ids will do.
     fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Opened, OpenError>>;
 
     /// What a key was used for, if it was.
-    fn find_key(&self, session: SessionId, key: MessageKey) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>>;
+    fn find_key(
+        &self,
+        session: SessionId,
+        key: MessageKey,
+    ) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>>;
 
     /// Keeps a state to shorten a later fold. Never waited for, always rebuildable.
     fn save_snapshot(&self, session: SessionId, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>>;

@@ -3,6 +3,7 @@
 //! | file | question |
 //! | --- | --- |
 //! | `sqlite/writer.rs` | what does the one writing thread do, and in which order? |
+//! | `sqlite/background.rs` | what does it do between commits? |
 //! | `sqlite/append.rs` | what belongs in the append's transaction? |
 //! | `sqlite/tail.rs` | which rows belong to a session that is not packed? |
 //! | `sqlite/pack.rs` | how do entries stand in a pack? |
@@ -10,9 +11,11 @@
 //! | `sqlite/index.rs` | what do entries change in the projections? |
 //! | `sqlite/read.rs` | how are entries read back, from packs and tail? |
 //! | `sqlite/erase.rs` | what is removed with a session? |
+//! | `sqlite/wal.rs` | is the write-ahead log whole? |
 //! | `sqlite/disk.rs` | whose directory is it, and is there room? |
 
 mod append;
+mod background;
 mod disk;
 mod erase;
 mod index;
@@ -21,7 +24,9 @@ mod migrate;
 mod pack;
 mod project;
 mod read;
+mod request;
 mod tail;
+mod wal;
 mod writer;
 
 use std::io;
@@ -32,6 +37,7 @@ use std::thread::JoinHandle;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
 use tokio::sync::{Semaphore, oneshot};
@@ -41,8 +47,9 @@ use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TurnRow};
 use crate::error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
 use crate::{Append, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot};
 
+use request::Request;
 use tail::Tail;
-use writer::{Request, Writer};
+use writer::Writer;
 
 /// Older versions of SQLite can lose committed writes when a WAL is reset while another connection writes.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
@@ -137,7 +144,8 @@ impl SqliteStore {
             io::ErrorKind::WouldBlock => OpenStoreError::InUse(settings.directory.clone()),
             _ => OpenStoreError::Failed(error.to_string()),
         })?;
-        let blobs = BlobDirectory::open(settings.directory.join("blobs")).map_err(|error| refused(error.into()))?;
+        let blobs =
+            BlobDirectory::open(settings.directory.join("blobs")).map_err(|error| refused(error.into()))?;
         let shared = Arc::new(Shared {
             directory: settings.directory.clone(),
             tail: Mutex::default(),
@@ -148,7 +156,8 @@ impl SqliteStore {
             dead: Mutex::new(None),
         });
         let (requests, inbox) = mpsc::channel();
-        let writer = Writer::start(shared.clone(), settings, requests.clone(), inbox, lock).map_err(refused)?;
+        let writer =
+            Writer::start(shared.clone(), settings, requests.clone(), inbox, lock).map_err(refused)?;
         Ok(Self { shared, requests, writer: Some(writer) })
     }
 
@@ -210,7 +219,14 @@ impl Shared {
         self.directory.join("everturn.db")
     }
 
-    fn with_connection<T>(&self, work: impl FnOnce(&Self, &mut Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+    fn wal(&self) -> PathBuf {
+        self.directory.join("everturn.db-wal")
+    }
+
+    fn with_connection<T>(
+        &self,
+        work: impl FnOnce(&Self, &mut Connection) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         let idle = self.connections.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut connection = match idle {
             Some(connection) => connection,
@@ -227,13 +243,15 @@ impl Shared {
 
 fn connect_to_write(path: &Path) -> Result<Connection, Fault> {
     let connection = Connection::open(path)?;
+    // Closing after an error must not touch the files; a sound store is folded together by name.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     migrate::check(&connection)?;
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
         return Err(Fault::Refused(format!("the disk cannot hold a WAL (journal mode {mode})")));
     }
-    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "synchronous", if fault::planted("no_sync") { "OFF" } else { "FULL" })?;
     connection.pragma_update(None, "cache_size", -64 * 1024)?;
     connection.pragma_update(None, "secure_delete", "FAST")?;
     connection.set_prepared_statement_cache_capacity(64);
@@ -281,7 +299,12 @@ impl LogStore for SqliteStore {
         )
     }
 
-    fn read(&self, session: SessionId, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>> {
+    fn read(
+        &self,
+        session: SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>> {
         let read = self.reading("read entries", move |shared, connection| {
             Ok(read::entries(shared, connection, session, after, limit))
         });
@@ -294,7 +317,11 @@ impl LogStore for SqliteStore {
         async move { read.await? }.boxed()
     }
 
-    fn find_key(&self, session: SessionId, key: MessageKey) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>> {
+    fn find_key(
+        &self,
+        session: SessionId,
+        key: MessageKey,
+    ) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>> {
         self.reading("look up a key", move |_, connection| read::key(connection, session, &key))
     }
 
@@ -333,7 +360,9 @@ impl Catalog for SqliteStore {
         before: Option<TurnId>,
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
-        self.reading("read a page of turns", move |_, connection| read::turns(connection, session, before, count))
+        self.reading("read a page of turns", move |_, connection| {
+            read::turns(connection, session, before, count)
+        })
     }
 
     fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {

@@ -22,8 +22,11 @@ use crate::report::Report;
 
 pub use figures::Size;
 
+/// Measures one section.
+type Section = fn(&mut Bench) -> Result<()>;
+
 /// The sections, in the order in which they run.
-const SECTIONS: [(char, fn(&mut Bench) -> Result<()>); 6] = [
+const SECTIONS: [(char, Section); 6] = [
     ('a', speed::measure),
     ('c', recovery::measure),
     ('d', opening::measure),

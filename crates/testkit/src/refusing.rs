@@ -1,15 +1,15 @@
 //! A store that can be told to refuse appends, as in an outage. Everything else passes through to a real one.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
 use store::blob::Blobs;
 use store::{
-    Append, AppendError, Catalog, Claim, ClaimError, Claiming, Dead, Hit, KeyUse, ListQuery, ListRow, LogStore, OpenError,
-    OpenRun, Opened, ReadError, Snapshot, Store, StoreError, TurnRow,
+    Append, AppendError, Catalog, Claim, ClaimError, Claiming, Dead, Hit, KeyUse, ListQuery, ListRow,
+    LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, Store, StoreError, TurnRow,
 };
 
 /// A real store behind a switch.
@@ -87,7 +87,12 @@ impl LogStore for RefusingStore {
         }
     }
 
-    fn read(&self, session: SessionId, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>> {
+    fn read(
+        &self,
+        session: SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>> {
         let store = self.store();
         async move { store.read(session, after, limit).await }.boxed()
     }
@@ -97,7 +102,11 @@ impl LogStore for RefusingStore {
         async move { store.open(session).await }.boxed()
     }
 
-    fn find_key(&self, session: SessionId, key: MessageKey) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>> {
+    fn find_key(
+        &self,
+        session: SessionId,
+        key: MessageKey,
+    ) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>> {
         let store = self.store();
         async move { store.find_key(session, key).await }.boxed()
     }

@@ -9,7 +9,13 @@ pub struct Report {
 impl Report {
     /// Prints a figure that reached its goal, or fell short.
     #[expect(clippy::print_stdout, reason = "figures are printed for people and CI")]
-    pub fn line(&mut self, name: &str, value: impl std::fmt::Display, goal: impl std::fmt::Display, reached: bool) {
+    pub fn line(
+        &mut self,
+        name: &str,
+        value: impl std::fmt::Display,
+        goal: impl std::fmt::Display,
+        reached: bool,
+    ) {
         let verdict = if reached { "ok" } else { "short" };
         println!("{name} {value} {goal} {verdict}");
         if !reached {

@@ -140,7 +140,9 @@ impl World {
     /// Runs a test's future to its end, at most as long as patience lasts.
     pub fn run<T>(&self, future: impl Future<Output = T>) -> T {
         let live = self.live();
-        live.runtime.block_on(async { tokio::time::timeout(PATIENCE, future).await }).expect("it took too long")
+        live.runtime
+            .block_on(async { tokio::time::timeout(PATIENCE, future).await })
+            .expect("it took too long")
     }
 
     /// A new session.

@@ -125,6 +125,24 @@ pub async fn a_blob_in_a_shared_beginning_stays_for_the_branch(fresh: &dyn Fresh
     assert_eq!(store.blob(early).await, Ok(None));
 }
 
+pub async fn a_branch_keeps_only_the_blobs_that_it_shares(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let blob = store.put_blob(b"not shared".to_vec()).await.unwrap();
+    let mut origin = Author::create(&*store, id(1)).await;
+    origin.turn(&*store, "question", "answer").await;
+    let early = origin.end().seq;
+    origin.ask(&*store, post_with_file("a file", &blob)).await;
+    origin.answer(&*store, "read").await;
+    let branch = origin.branch(&*store, id(2), origin.end().seq).await;
+    // It begins before its own origin's first entry.
+    let early = branch.branch(&*store, id(3), early).await;
+    store.erase(origin.claim).await.unwrap();
+    assert_eq!(store.blob(blob.clone()).await, Ok(Some(b"not shared".to_vec())));
+    store.erase(branch.claim).await.unwrap();
+    assert_eq!(store.blob(blob).await, Ok(None));
+    early.assert_read(&*store).await;
+}
+
 pub async fn a_blob_that_never_came_does_not_stop_an_erase(fresh: &dyn Fresh) {
     let store = fresh.store();
     let mut author = Author::create(&*store, id(1)).await;

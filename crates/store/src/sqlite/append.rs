@@ -65,8 +65,9 @@ pub(super) fn append(
     }
     let before = head.link;
     let mut rows = Vec::with_capacity(append.entries.len());
-    let mut insert = connection
-        .prepare_cached("INSERT INTO tail (id, no, seq, time, epoch, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)")?;
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO tail (id, no, seq, time, epoch, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    )?;
     for entry in &append.entries {
         assert_eq!(entry.seq, head.link.seq.next(), "a writer numbers its entries without gap");
         let body: &str = &entry.body;
@@ -210,7 +211,8 @@ pub(super) fn claim(
         (Some(Some(no)), Claiming::Existing) => no,
         (Some(Some(no)), Claiming::New | Claiming::Branch { .. }) => {
             // A session whose first entry never came is as good as new.
-            let base: u64 = connection.query_row("SELECT base_seq FROM logs WHERE no = ?", [no], |row| row.get(0))?;
+            let base: u64 =
+                connection.query_row("SELECT base_seq FROM logs WHERE no = ?", [no], |row| row.get(0))?;
             if read::end(connection, tail.get(no), no)?.seq != Seq(base) {
                 return Ok(Err(ClaimError::Exists(session)));
             }
@@ -218,7 +220,10 @@ pub(super) fn claim(
         }
         (None, Claiming::New) => create(connection, session, None, Link::START)?,
         (None, Claiming::Branch { from, at }) => {
-            let Some(Some(parent)) = read::id_or_key(connection, from)? else { return Ok(Err(ClaimError::Unknown(from))) };
+            let Some(Some(parent)) = read::id_or_key(connection, from)? else {
+                return Ok(Err(ClaimError::Unknown(from)));
+            };
+            let parent = read::holder(connection, parent, at)?;
             let base = match read::link_at(connection, tail, parent, at) {
                 Ok(Some(base)) => base,
                 Ok(None) => return Ok(Err(ClaimError::Unknown(from))),
@@ -238,7 +243,8 @@ pub(super) fn claim(
     let (key, holder, epoch): ([u8; 16], Option<[u8; 16]>, u64) = connection
         .prepare_cached("SELECT key, node, epoch FROM logs WHERE no = ?")?
         .query_row([no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    if let Some(holder) = holder.map(|holder| NodeId(Uuid::from_bytes(holder))).filter(|holder| *holder != node)
+    if let Some(holder) =
+        holder.map(|holder| NodeId(Uuid::from_bytes(holder))).filter(|holder| *holder != node)
         && is_alive(connection, holder, now)?
     {
         return Ok(Err(ClaimError::Held { node: holder }));
@@ -257,7 +263,12 @@ fn is_alive(connection: &Connection, node: NodeId, now: Time) -> Result<bool, Fa
     Ok(seen.is_some_and(|seen| now.micros_since(Time(seen)) <= HEARTBEAT_MICROS_MAX))
 }
 
-fn create(connection: &Connection, session: SessionId, parent: Option<i64>, base: Link) -> Result<i64, Fault> {
+fn create(
+    connection: &Connection,
+    session: SessionId,
+    parent: Option<i64>,
+    base: Link,
+) -> Result<i64, Fault> {
     connection
         .prepare_cached(
             "INSERT INTO logs (key, epoch, parent, base_seq, base_epoch, base_hash) VALUES (?, ?, ?, ?, ?, ?)",

@@ -23,7 +23,8 @@ pub(super) fn erase(connection: &Connection, tail: TailOf<'_>, no: i64) -> Resul
     for table in ["list", "keys", "open_runs", "snapshots", "turns", "watermarks"] {
         connection.execute(&format!("DELETE FROM {table} WHERE no = ?"), [no])?;
     }
-    connection.execute("DELETE FROM fulltext WHERE rowid IN (SELECT id FROM documents WHERE no = ?)", [no])?;
+    connection
+        .execute("DELETE FROM fulltext WHERE rowid IN (SELECT id FROM documents WHERE no = ?)", [no])?;
     connection.execute("DELETE FROM documents WHERE no = ?", [no])?;
     let mut unused = BTreeSet::new();
     purge(connection, tail, no, &mut unused)?;
@@ -72,7 +73,12 @@ pub(super) fn remove_doomed(connection: &Connection, blobs: &BlobDirectory) -> R
 
 /// Removes a log as far as no branch shares it, and the trunks that nobody shares any more. Adds the blobs that it
 /// used to `blobs`.
-fn purge(connection: &Connection, tail: TailOf<'_>, no: i64, blobs: &mut BTreeSet<BlobHash>) -> Result<(), Fault> {
+fn purge(
+    connection: &Connection,
+    tail: TailOf<'_>,
+    no: i64,
+    blobs: &mut BTreeSet<BlobHash>,
+) -> Result<(), Fault> {
     let used = used_blobs(connection, no)?;
     connection.execute("DELETE FROM blob_uses WHERE no = ?", [no])?;
     let shared: Option<u64> =
@@ -86,12 +92,14 @@ fn purge(connection: &Connection, tail: TailOf<'_>, no: i64, blobs: &mut BTreeSe
         return cut(connection, tail, no, Seq(shared));
     }
     blobs.extend(used);
-    let parent: Option<i64> = connection.query_row("SELECT parent FROM logs WHERE no = ?", [no], |row| row.get(0))?;
+    let parent: Option<i64> =
+        connection.query_row("SELECT parent FROM logs WHERE no = ?", [no], |row| row.get(0))?;
     connection.execute("DELETE FROM packs WHERE no = ?", [no])?;
     blank(connection, no, 0)?;
     connection.execute("DELETE FROM logs WHERE no = ?", [no])?;
     if let Some(parent) = parent {
-        let trunk: bool = connection.query_row("SELECT trunk FROM logs WHERE no = ?", [parent], |row| row.get(0))?;
+        let trunk: bool =
+            connection.query_row("SELECT trunk FROM logs WHERE no = ?", [parent], |row| row.get(0))?;
         if trunk {
             return purge(connection, tail, parent, blobs);
         }
@@ -133,9 +141,7 @@ fn note_blobs(connection: &Connection, tail: TailOf<'_>, no: i64, end: Seq) -> R
         let mut entries = Vec::new();
         let count = usize::try_from(end.0 - after.0).unwrap_or(usize::MAX).min(10_000);
         // Damage ends the reading; a blob that only stands behind it cannot be shown either.
-        if let Err(Stop::Fault(fault)) =
-            read::collect(connection, tail, no, after, count, &mut entries)
-        {
+        if let Err(Stop::Fault(fault)) = read::collect(connection, tail, no, after, count, &mut entries) {
             return Err(fault);
         }
         let Some(last) = entries.last() else { return Ok(()) };

@@ -44,7 +44,8 @@ pub(super) fn turns(connection: &Connection, no: i64, entry: &Entry) -> Result<(
             run(connection, sql, no, *turn, seq)?;
         }
         Event::RunStarted { turn, .. } => {
-            let sql = "UPDATE turns SET position = coalesce(position, ?3), last = ?3 WHERE no = ?1 AND turn = ?2";
+            let sql =
+                "UPDATE turns SET position = coalesce(position, ?3), last = ?3 WHERE no = ?1 AND turn = ?2";
             run(connection, sql, no, *turn, seq)?;
         }
         Event::RunEnded { turn, .. }
@@ -57,7 +58,9 @@ pub(super) fn turns(connection: &Connection, no: i64, entry: &Entry) -> Result<(
         Event::TurnsPutBack { from } => put_back(connection, no, *from)?,
         Event::SessionCleared {} => {
             connection
-                .prepare_cached("UPDATE turns SET hidden = ?2 WHERE no = ?1 AND position IS NOT NULL AND hidden IS NULL")?
+                .prepare_cached(
+                    "UPDATE turns SET hidden = ?2 WHERE no = ?1 AND position IS NOT NULL AND hidden IS NULL",
+                )?
                 .execute(params![no, seq])?;
         }
         _ => {}
@@ -71,7 +74,13 @@ fn run(connection: &Connection, sql: &str, no: i64, turn: TurnId, seq: u64) -> R
 }
 
 fn wait(connection: &Connection, no: i64, turn: TurnId, seq: u64) -> Result<(), Fault> {
-    run(connection, "INSERT OR REPLACE INTO turns (no, turn, message, last) VALUES (?1, ?2, ?3, ?3)", no, turn, seq)
+    run(
+        connection,
+        "INSERT OR REPLACE INTO turns (no, turn, message, last) VALUES (?1, ?2, ?3, ?3)",
+        no,
+        turn,
+        seq,
+    )
 }
 
 fn hide(connection: &Connection, no: i64, from: TurnId, by: u64) -> Result<(), Fault> {

@@ -6,10 +6,10 @@ use rusqlite::{Connection, OptionalExtension};
 use session::{Link, SessionId};
 use uuid::Uuid;
 
+use super::Fault;
 use super::append::{Head, load_head};
 use super::read::{self, StoredRow, stored_row};
 use super::tail::Tail;
-use super::Fault;
 
 /// Rows read in one go.
 const PAGE: i64 = 2_000;
@@ -25,7 +25,8 @@ pub(super) struct Loaded {
 
 pub(super) fn tail(connection: &Connection) -> Result<Loaded, Fault> {
     let (first, last): (Option<i64>, Option<i64>) =
-        connection.query_row("SELECT min(id), max(id) FROM tail", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        connection
+            .query_row("SELECT min(id), max(id) FROM tail", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut tail = Tail::default();
     // Row ids go on where the packs' rows once stood, so that none is ever used twice.
     tail.first_row = first.unwrap_or(1);
@@ -56,9 +57,20 @@ pub(super) fn tail(connection: &Connection) -> Result<Loaded, Fault> {
             return Err(Fault::Damaged(format!("row {next} of the tail is missing")));
         }
     }
-    witnesses(connection, &ends, &mut damaged)?;
     let heads = heads(connection, &tail)?;
     Ok(Loaded { tail, heads, damaged })
+}
+
+/// The tables that say what there is must be whole: a row that a damaged page hides is missed by nobody else.
+pub(super) fn shape(connection: &Connection) -> Result<(), Fault> {
+    for table in ["tail", "logs", "session_ids", "open_runs", "watermarks"] {
+        let sql = format!("PRAGMA quick_check('{table}')");
+        let found: String = connection.query_row(&sql, [], |row| row.get(0))?;
+        if found != "ok" {
+            return Err(Fault::Damaged(format!("the table {table} is damaged: {found}")));
+        }
+    }
+    Ok(())
 }
 
 /// Takes one row, if it is not packed already and follows the one before it.
@@ -90,27 +102,6 @@ fn take(
     }
     tail.push(no, id, end, link, stored.body.len());
     ends.insert(no, link);
-    Ok(())
-}
-
-/// A log that ends before what was indexed, snapshotted or started in it has lost its end.
-fn witnesses(
-    connection: &Connection,
-    ends: &HashMap<i64, Link>,
-    damaged: &mut HashSet<i64>,
-) -> Result<(), Fault> {
-    let mut open = connection.prepare("SELECT no, max(run) FROM open_runs GROUP BY no")?;
-    let mut rows = open.query([])?;
-    while let Some(row) = rows.next()? {
-        let (no, run): (i64, u64) = (row.get(0)?, row.get(1)?);
-        let end = match ends.get(&no) {
-            Some(end) => *end,
-            None => read::end(connection, None, no)?,
-        };
-        if end.seq.0 < run {
-            damaged.insert(no);
-        }
-    }
     Ok(())
 }
 

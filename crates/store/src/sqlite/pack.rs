@@ -47,7 +47,9 @@ pub(super) fn decode(body: &[u8], prev: &Link, last: &Link, after: Seq) -> (Vec<
     if plain.len() > UNPACKED_BYTES_MAX {
         return (entries, unreadable(first, "too large for a pack"));
     }
-    let Some(rows) = rows(&plain, first) else { return (entries, unreadable(first, "not the shape of a pack")) };
+    let Some(rows) = rows(&plain, first) else {
+        return (entries, unreadable(first, "not the shape of a pack"));
+    };
     let mut link = *prev;
     for row in rows {
         if row.seq <= after {

@@ -11,8 +11,8 @@ use crate::catalog::{Document, TurnIndex, TurnRow, document};
 
 use super::pack::{self, Row};
 use super::read::{self, Stop};
+use super::request::Request;
 use super::tail::TailSession;
-use super::writer::Request;
 use super::{Fault, Shared, connect_to_read, index};
 
 /// Entries and bytes of one pack: large enough to compress well, small enough to read a page from.
@@ -93,7 +93,8 @@ pub(super) fn start(
             let (session, no, life) = (due.session, due.no, due.life);
             let projected = with(&mut connection, &shared, |connection| project(&shared, connection, due));
             let answer = projected.map_err(|fault| fault.to_string());
-            if requests.send(Request::Projected { session, no, life, answer: answer.map(Box::new) }).is_err() {
+            if requests.send(Request::Projected { session, no, life, answer: answer.map(Box::new) }).is_err()
+            {
                 return;
             }
         }

@@ -39,19 +39,44 @@ pub(super) fn log(connection: &Connection, no: i64) -> Result<Log, Fault> {
         })?)
 }
 
+/// The log that holds entry `at` itself: `no`, or one whose beginning it shares. A branch hangs on that one, so that it
+/// keeps nothing that it does not share.
+pub(super) fn holder(connection: &Connection, no: i64, at: Seq) -> Result<i64, Fault> {
+    let log = log(connection, no)?;
+    match log.parent {
+        Some(parent) if at <= log.base.seq => holder(connection, parent, at),
+        _ => Ok(no),
+    }
+}
+
 /// The end of a log.
 pub(super) fn end(connection: &Connection, tail: Option<&TailSession>, no: i64) -> Result<Link, Fault> {
     if let Some(tail) = tail {
         return Ok(tail.last);
     }
     let packed = connection
-        .prepare_cached("SELECT last_seq, last_epoch, last_hash FROM packs WHERE no = ? ORDER BY first_seq DESC LIMIT 1")?
+        .prepare_cached(
+            "SELECT last_seq, last_epoch, last_hash FROM packs WHERE no = ? ORDER BY first_seq DESC LIMIT 1",
+        )?
         .query_row([no], |row| Ok(link(row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
     match packed {
         Some(packed) => Ok(packed),
         None => Ok(log(connection, no)?.base),
     }
+}
+
+/// The last entry that something else proves to have been there: what was indexed, snapshotted or started. Asked
+/// before the end of the log is looked up, it never passes it, unless the log has lost its end.
+pub(super) fn proven(connection: &Connection, no: i64) -> Result<Seq, Fault> {
+    let proven: Option<u64> = connection
+        .prepare_cached(
+            "SELECT max(seq) FROM (SELECT indexed_to AS seq FROM watermarks WHERE no = ?1
+             UNION ALL SELECT seq FROM snapshots WHERE no = ?1
+             UNION ALL SELECT max(run) FROM open_runs WHERE no = ?1)",
+        )?
+        .query_row([no], |row| row.get(0))?;
+    Ok(Seq(proven.unwrap_or(0)))
 }
 
 /// The link of one entry, for a branch that begins there.
@@ -108,12 +133,18 @@ fn entries_of(
     limit: usize,
 ) -> Result<Vec<Entry>, ReadError> {
     let failed = |fault: Fault| ReadError::Store(fault.doing("read entries"));
+    let proven = proven(connection, no).map_err(failed)?;
     // The tail is copied before the read transaction begins: what is packed and trimmed in between stands in packs
     // that the transaction sees.
     let tail = tails(shared, connection, no).map_err(failed)?;
     let transaction = connection.transaction().map_err(|error| failed(error.into()))?;
     let find = |no: i64| tail.iter().find(|(of, _)| *of == no).map(|(_, tail)| tail.clone());
     let head = end(&transaction, find(no).as_ref(), no).map_err(failed)?;
+    if proven > head.seq && after >= head.seq {
+        let damage =
+            Damage::Unreadable { seq: head.seq.next(), error: "the end of the log is missing".to_owned() };
+        return Err(ReadError::Damaged { intact: head.seq, damage });
+    }
     if after > head.seq {
         return Err(ReadError::BeyondEnd { after, head: head.seq });
     }
@@ -127,7 +158,11 @@ fn entries_of(
 }
 
 /// Copies of the tails of a log and of those whose beginning it shares.
-pub(super) fn tails(shared: &Shared, connection: &Connection, no: i64) -> Result<Vec<(i64, TailSession)>, Fault> {
+pub(super) fn tails(
+    shared: &Shared,
+    connection: &Connection,
+    no: i64,
+) -> Result<Vec<(i64, TailSession)>, Fault> {
     let mut tails = Vec::new();
     let mut next = Some(no);
     while let Some(no) = next {
@@ -169,15 +204,18 @@ pub(super) fn collect(
         let last = super::append::link(row.get(0)?, row.get(1)?, row.get(2)?);
         let first_seq: u64 = row.get(3)?;
         let prev = super::append::link(first_seq.saturating_sub(1), row.get(4)?, row.get(5)?);
-        if !first && prev != link {
-            return Err(Stop::Damage(Damage::ChainBroken { seq: Seq(first_seq) }));
+        // The first one may begin anywhere before what is wanted, but not behind it, and a log begins at its base.
+        let from_base = || prev.seq <= from && (prev.seq != log.base.seq || prev == log.base);
+        if !(if first { from_base() } else { prev == link }) {
+            return Err(Stop::Damage(Damage::ChainBroken { seq: from.next() }));
         }
         first = false;
         link = last;
         if last.seq <= from {
             continue;
         }
-        let (mut unpacked, damage) = pack::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?, &prev, &last, from);
+        let (mut unpacked, damage) =
+            pack::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?, &prev, &last, from);
         unpacked.truncate(limit - entries.len());
         entries.append(&mut unpacked);
         if let Some(damage) = damage {
@@ -206,7 +244,8 @@ fn collect_tail(
     if rows.is_empty() {
         return Ok(packed);
     }
-    let mut select = connection.prepare_cached("SELECT seq, time, epoch, hash, body FROM tail WHERE id = ?")?;
+    let mut select =
+        connection.prepare_cached("SELECT seq, time, epoch, hash, body FROM tail WHERE id = ?")?;
     // Each row carries its hash; the link before the first wanted one is the pack's or the row's before it.
     let mut link = match from {
         from if from == packed.seq => packed,
@@ -224,7 +263,8 @@ fn collect_tail(
             Ok(stored) => stored.ok_or_else(missing).map_err(Stop::Damage)?,
             Err(error) => return Err(unreadable(link.seq.next(), error)),
         };
-        let opened = Entry::open(&link, stored.seq, stored.time, stored.epoch, stored.body, Some(stored.hash));
+        let opened =
+            Entry::open(&link, stored.seq, stored.time, stored.epoch, stored.body, Some(stored.hash));
         let entry = opened.map_err(Stop::Damage)?;
         link = entry.link();
         entries.push(entry);
@@ -261,20 +301,32 @@ pub(super) fn stored_row(row: &SqlRow<'_>) -> rusqlite::Result<StoredRow> {
 }
 
 /// Where a session's log ends, and its newest snapshot.
-pub(super) fn open(shared: &Shared, connection: &mut Connection, session: SessionId) -> Result<Opened, OpenError> {
+pub(super) fn open(
+    shared: &Shared,
+    connection: &mut Connection,
+    session: SessionId,
+) -> Result<Opened, OpenError> {
     let failed = |fault: Fault| OpenError::Store(fault.doing("open a session"));
+    let made = made(connection, session).map_err(failed)?;
+    let astray = || failed(Fault::Damaged(format!("the id {session} does not lead to its log")));
     let no = match id(connection, session).map_err(failed)? {
+        None if made.is_some() => return Err(astray()),
         None => return Err(OpenError::Unknown(session)),
         Some(None) => return Err(OpenError::Deleted(session)),
+        Some(Some(no)) if made.is_some_and(|made| made != no) => return Err(astray()),
         Some(Some(no)) => no,
     };
+    let proven = proven(connection, no).map_err(failed)?;
     let tail = shared.tail().get(no).cloned();
     let read = || -> Result<Opened, Fault> {
         let end = end(connection, tail.as_ref(), no)?;
-        let key: [u8; 16] = connection.query_row("SELECT key FROM logs WHERE no = ?", [no], |row| row.get(0))?;
+        let key: [u8; 16] =
+            connection.query_row("SELECT key FROM logs WHERE no = ?", [no], |row| row.get(0))?;
         let snapshot = connection
             .prepare_cached("SELECT seq, epoch, hash, body FROM snapshots WHERE no = ?")?
-            .query_row([no], |row| Ok((link(row.get(0)?, row.get(1)?, row.get(2)?), row.get::<_, Vec<u8>>(3)?)))
+            .query_row([no], |row| {
+                Ok((link(row.get(0)?, row.get(1)?, row.get(2)?), row.get::<_, Vec<u8>>(3)?))
+            })
             .optional()?;
         // A snapshot that cannot be read is only a longer fold.
         let snapshot = snapshot.filter(|(at, _)| at.seq <= end.seq).and_then(|(at, body)| {
@@ -283,11 +335,17 @@ pub(super) fn open(shared: &Shared, connection: &mut Connection, session: Sessio
         });
         Ok(Opened { session: SessionId(Uuid::from_bytes(key)), end, snapshot })
     };
-    let opened = match read() {
+    let mut opened = match read() {
         Ok(opened) => opened,
-        Err(fault) if id(connection, session).map_err(failed)? == Some(Some(no)) => return Err(failed(fault)),
+        Err(fault) if id(connection, session).map_err(failed)? == Some(Some(no)) => {
+            return Err(failed(fault));
+        }
         Err(_) => return Err(OpenError::Deleted(session)),
     };
+    if proven > opened.end.seq {
+        // Where it must have ended; whoever reads on to there is told what is missing.
+        opened.end = Link { seq: proven, hash: Hash([0xff; 16]), ..opened.end };
+    }
     if opened.end.seq == log(connection, no).map_err(failed)?.base.seq {
         // Claimed, but its first entry never came: there is no such session for anyone.
         return Err(OpenError::Unknown(session));
@@ -295,19 +353,27 @@ pub(super) fn open(shared: &Shared, connection: &mut Connection, session: Sessio
     Ok(opened)
 }
 
-/// The id under which a log was made leads to it inside the store, also when it was deleted as an address.
-pub(super) fn id_or_key(connection: &Connection, session: SessionId) -> Result<Option<Option<i64>>, Fault> {
-    let no = connection
+/// The log that was made under an id.
+fn made(connection: &Connection, session: SessionId) -> Result<Option<i64>, Fault> {
+    Ok(connection
         .prepare_cached("SELECT no FROM logs WHERE key = ? AND trunk = 0")?
         .query_row([session.0.as_bytes().as_slice()], |row| row.get(0))
-        .optional()?;
-    match no {
+        .optional()?)
+}
+
+/// The id under which a log was made leads to it inside the store, also when it was deleted as an address.
+pub(super) fn id_or_key(connection: &Connection, session: SessionId) -> Result<Option<Option<i64>>, Fault> {
+    match made(connection, session)? {
         Some(no) => Ok(Some(Some(no))),
         None => id(connection, session),
     }
 }
 
-pub(super) fn key(connection: &Connection, session: SessionId, key: &MessageKey) -> Result<Option<KeyUse>, Fault> {
+pub(super) fn key(
+    connection: &Connection,
+    session: SessionId,
+    key: &MessageKey,
+) -> Result<Option<KeyUse>, Fault> {
     if fault::planted("no_key") {
         return Ok(None);
     }
@@ -321,8 +387,8 @@ pub(super) fn key(connection: &Connection, session: SessionId, key: &MessageKey)
 }
 
 pub(super) fn open_runs(connection: &Connection) -> Result<Vec<OpenRun>, Fault> {
-    let mut select =
-        connection.prepare_cached("SELECT logs.key, run, spool FROM open_runs JOIN logs USING (no) ORDER BY no, run")?;
+    let mut select = connection
+        .prepare_cached("SELECT logs.key, run, spool FROM open_runs JOIN logs USING (no) ORDER BY no, run")?;
     let rows = select.query_map([], |row| {
         Ok(OpenRun {
             session: SessionId(Uuid::from_bytes(row.get(0)?)),
@@ -337,8 +403,10 @@ pub(super) fn open_runs(connection: &Connection) -> Result<Vec<OpenRun>, Fault> 
 pub(super) fn waiting(shared: &Shared, connection: &Connection) -> Result<Vec<SessionId>, Fault> {
     let tails: Vec<(i64, Seq)> = shared.tail().sessions().map(|(no, tail)| (no, tail.last.seq)).collect();
     let mut select = connection.prepare_cached("SELECT DISTINCT no FROM turns WHERE position IS NULL")?;
-    let mut found: BTreeSet<i64> = select.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let mut indexed = connection.prepare_cached("SELECT 1 FROM watermarks WHERE no = ? AND indexed_to >= ?")?;
+    let mut found: BTreeSet<i64> =
+        select.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut indexed =
+        connection.prepare_cached("SELECT 1 FROM watermarks WHERE no = ? AND indexed_to >= ?")?;
     for (no, last) in tails {
         if !indexed.exists(params![no, last.0])? {
             found.insert(no);
@@ -352,7 +420,8 @@ pub(super) fn waiting(shared: &Shared, connection: &Connection) -> Result<Vec<Se
     Ok(sessions)
 }
 
-const LIST_COLUMNS: &str = "logs.key, title, named_by_person, created_at, active_at, run, messages, pinned, archived, trashed";
+const LIST_COLUMNS: &str =
+    "logs.key, title, named_by_person, created_at, active_at, run, messages, pinned, archived, trashed";
 
 fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
     Ok(ListRow {
@@ -420,7 +489,8 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Lis
          WHERE shelf = ? AND (active_at, list.no) < (?, ?) ORDER BY active_at DESC, list.no DESC LIMIT ?"
     ))?;
     let count = i64::try_from(query.count).unwrap_or(i64::MAX);
-    let rows = select.query_map(params![shelf_number(query.shelf), before.0, before.1, count], to_list_row)?;
+    let rows =
+        select.query_map(params![shelf_number(query.shelf), before.0, before.1, count], to_list_row)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -472,7 +542,9 @@ pub(super) fn search(connection: &Connection, words: &str, count: usize) -> Resu
         Ok(Hit {
             session: SessionId(Uuid::from_bytes(row.get(0)?)),
             turn: TurnId(row.get(1)?),
-            kind: row.get::<_, Option<u64>>(2)?.map_or(DocumentKind::Message, |run| DocumentKind::Answer(RunId(run))),
+            kind: row
+                .get::<_, Option<u64>>(2)?
+                .map_or(DocumentKind::Message, |run| DocumentKind::Answer(RunId(run))),
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

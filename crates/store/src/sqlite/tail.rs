@@ -58,7 +58,11 @@ impl Tail {
 
     /// The row before which nothing is needed any more.
     pub(super) fn low_water(&self) -> i64 {
-        self.sessions.values().filter_map(|session| session.rows.first().copied()).min().unwrap_or(self.next_row)
+        self.sessions
+            .values()
+            .filter_map(|session| session.rows.first().copied())
+            .min()
+            .unwrap_or(self.next_row)
     }
 
     /// The session whose unpacked row is the oldest.

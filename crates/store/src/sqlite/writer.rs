@@ -5,127 +5,64 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::File;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, params};
-use session::{BlobHash, Event, Link, NodeId, Seq, SessionId, Time};
-use tokio::sync::oneshot;
+use rusqlite::Connection;
+use session::{BlobHash, Event, SessionId};
 
-use crate::catalog::ListRow;
 use crate::error::{AppendError, ClaimError, Dead, StoreError};
-use crate::{Append, Claim, Claiming, Snapshot, Urgency};
+use crate::{Append, Claim, Snapshot, Urgency};
 
 use super::append::{self, Head, Written};
-use super::disk::{Reserve, moment};
-use super::project::{self, Due, Packing, Projection};
+use super::background::{SESSION_BYTES_MAX, SESSION_ROWS_MAX, TICK, attachments, checkpoint};
+use super::disk::{self, Left, Reserve, moment};
+use super::project::{self, Due, Projection};
+use super::request::{Answer, Failure, Outcome, Quick, Request, answer_with};
 use super::tail::Tail;
-use super::{Fault, Settings, Shared, connect_to_write, erase, index, load, migrate};
-
-/// How often idle work is looked for.
-const TICK: Duration = Duration::from_millis(250);
-/// A session without a run is packed when nothing came for this long.
-const IDLE: Duration = Duration::from_secs(1);
-/// Longest stretch of projecting while appends may wait.
-const SLICE: Duration = Duration::from_millis(4);
-/// After a slice, appends have the thread for at least this many times as long.
-const REST_FACTOR: u32 = 3;
-/// Rows of the tail before its oldest session is packed in mid-run, so that the tail can be trimmed.
-const TAIL_ROWS_MAX: i64 = 100_000;
-/// The same per session that writes, so that many at once still make whole packs.
-const TAIL_ROWS_PER_SESSION: i64 = 300;
-/// Entries and bytes after which a run that goes on is packed so far.
-const SESSION_ROWS_MAX: usize = 4_096;
-const SESSION_BYTES_MAX: usize = 1024 * 1024;
-/// Rows removed from the tail in one go.
-const TRIM_ROWS_MAX: i64 = 4_000;
-/// Sessions handed to the projector at once.
-const IN_FLIGHT_MAX: usize = 32;
-/// Free pages given back to the disk in one go when idle.
-const VACUUM_PAGES: i64 = 2_000;
-
-type Answer<T> = oneshot::Sender<T>;
-
-/// What the writing thread is asked.
-#[derive(Debug)]
-pub(super) enum Request {
-    Append { batch: Vec<Append>, answer: Answer<Vec<Result<(), AppendError>>> },
-    Claim {
-        session: SessionId,
-        node: NodeId,
-        claiming: Claiming,
-        now: Time,
-        /// The list row of what a branch shares with its origin.
-        shared: Option<ListRow>,
-        answer: Answer<Result<Claim, ClaimError>>,
-    },
-    Heartbeat { node: NodeId, now: Time, answer: Answer<Result<(), StoreError>> },
-    Snapshot { session: SessionId, snapshot: Snapshot, answer: Answer<Result<(), StoreError>> },
-    PutBlob { bytes: Vec<u8>, answer: Answer<Result<BlobHash, StoreError>> },
-    Erase { claim: Claim, answer: Answer<Result<(), AppendError>> },
-    Settle { answer: Answer<Result<(), StoreError>> },
-    Revive { answer: Answer<Result<(), StoreError>> },
-    Projected { session: SessionId, no: i64, life: u64, answer: Result<Box<Projection>, String> },
-    Close,
-}
-
-/// What waits for the next group commit, in order.
-enum Quick {
-    Append(Vec<Append>, Answer<Vec<Result<(), AppendError>>>),
-    Claim(SessionId, NodeId, Claiming, Time, Option<ListRow>, Answer<Result<Claim, ClaimError>>),
-    Heartbeat(NodeId, Time, Answer<Result<(), StoreError>>),
-}
-
-/// What became of one of them.
-enum Outcome {
-    Append(Vec<Result<(), AppendError>>),
-    Claim(Result<Claim, ClaimError>),
-    Heartbeat,
-}
-
+use super::{Fault, Settings, Shared, connect_to_write, erase, index, load, migrate, read, wal};
 /// What is known of a session that is being written.
 #[derive(Debug)]
-struct Active {
-    head: Head,
+pub(super) struct Active {
+    pub(super) head: Head,
     /// Since when something finished waits to be indexed.
-    due_since: Option<Instant>,
-    pack_due: bool,
-    in_flight: bool,
+    pub(super) due_since: Option<Instant>,
+    pub(super) pack_due: bool,
+    pub(super) in_flight: bool,
     /// Whether it waits to be handed to the projector.
-    queued: bool,
-    run_open: bool,
-    last_append: Instant,
+    pub(super) queued: bool,
+    pub(super) run_open: bool,
+    pub(super) last_append: Instant,
 }
 
 /// The state of the writing thread.
 pub(super) struct Writer {
-    shared: Arc<Shared>,
-    settings: Settings,
-    connection: Option<Connection>,
-    active: HashMap<SessionId, Active>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) settings: Settings,
+    pub(super) connection: Option<Connection>,
+    pub(super) active: HashMap<SessionId, Active>,
     /// Logs whose stored end does not hold; they are read up to the damage and not written.
-    damaged: HashSet<i64>,
-    reserve: Reserve,
-    quick: Vec<Quick>,
-    slow: VecDeque<Request>,
-    projected: VecDeque<Box<Projection>>,
-    snapshots: BTreeMap<SessionId, Snapshot>,
-    due: VecDeque<SessionId>,
-    in_flight: usize,
-    projector: Option<mpsc::Sender<Due>>,
-    settling: Vec<Answer<Result<(), StoreError>>>,
+    pub(super) damaged: HashSet<i64>,
+    pub(super) reserve: Reserve,
+    pub(super) quick: Vec<Quick>,
+    pub(super) slow: VecDeque<Request>,
+    pub(super) projected: VecDeque<Box<Projection>>,
+    pub(super) snapshots: BTreeMap<SessionId, Snapshot>,
+    pub(super) due: VecDeque<SessionId>,
+    pub(super) in_flight: usize,
+    pub(super) projector: Option<mpsc::Sender<Due>>,
+    pub(super) settling: Vec<Answer<Result<(), StoreError>>>,
     /// Blobs that were put, so many times more than entries came that use them: someone is about to.
-    fresh_blobs: HashMap<BlobHash, u32>,
+    pub(super) fresh_blobs: HashMap<BlobHash, u32>,
     /// Goes up when the store dies, so that what was asked for before is told from what is asked for after.
-    life: u64,
-    next_slice: Instant,
-    next_tick: Instant,
-    wrote: bool,
-    closing: bool,
+    pub(super) life: u64,
+    pub(super) next_slice: Instant,
+    pub(super) next_tick: Instant,
+    pub(super) wrote: bool,
+    pub(super) closing: bool,
     /// Held as long as the thread lives.
-    _lock: File,
+    pub(super) lock: File,
 }
 
 impl Writer {
@@ -159,13 +96,17 @@ impl Writer {
             next_tick: now + TICK,
             wrote: false,
             closing: false,
-            _lock: lock,
+            lock,
         };
+        disk::check_files(&writer.lock, &shared.database(), &shared.wal())?;
         writer.connect()?;
         if let Some(connection) = &writer.connection {
             // The lock proves that every earlier process is gone, so nobody has to wait for its heartbeat to lapse.
             connection.execute("DELETE FROM nodes", [])?;
         }
+        // The files have their names before it is said that they must be there.
+        disk::sync(&shared.directory)?;
+        disk::note(&writer.lock, Left::InUse)?;
         let (projector, projecting) = project::start(shared, requests)?;
         writer.projector = Some(projector);
         let thread = std::thread::Builder::new().name("everturn-store".to_owned()).spawn(move || {
@@ -181,9 +122,16 @@ impl Writer {
     /// Opens the file and learns from the disk alone what the tail holds.
     fn connect(&mut self) -> Result<(), Fault> {
         fault::hit("store.open")?;
+        wal::check(&self.shared.wal())?;
+        wal::write_again(&self.shared.wal())?;
         let mut connection = connect_to_write(&self.shared.database())?;
         migrate::migrate(&mut connection)?;
-        erase::remove_doomed(&connection, &self.shared.blobs)?;
+        // A torn end of the log is not left to stand behind what is written next.
+        checkpoint(&connection)?;
+        if let Err(fault) = erase::remove_doomed(&connection, &self.shared.blobs) {
+            tracing::warn!(reason = %fault, "attachments of erased sessions are removed at the next start");
+        }
+        load::shape(&connection)?;
         let loaded = load::tail(&connection)?;
         fault::hit("store.tail_loaded")?;
         for (session, head) in loaded.heads {
@@ -230,7 +178,9 @@ impl Writer {
                 self.quick.push(Quick::Claim(session, node, claiming, now, shared, answer));
             }
             Request::Heartbeat { node, now, answer } => self.quick.push(Quick::Heartbeat(node, now, answer)),
-            Request::Projected { session, no, life, answer } => self.take_projection(session, no, life, answer),
+            Request::Projected { session, no, life, answer } => {
+                self.take_projection(session, no, life, answer)
+            }
             Request::Snapshot { session, snapshot, answer } => {
                 let newer = self.snapshots.get(&session).is_none_or(|waits| waits.at.seq < snapshot.at.seq);
                 if newer {
@@ -259,7 +209,7 @@ impl Writer {
     }
 
     /// Stops writing. What was in memory is forgotten: only the disk knows what is durable.
-    fn die(&mut self, reason: &str) {
+    pub(super) fn die(&mut self, reason: &str) {
         tracing::error!(reason, "the store is not written to any more");
         *self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
         self.connection = None;
@@ -320,14 +270,15 @@ impl Writer {
             connection.execute_batch("BEGIN IMMEDIATE")?;
             point(appends, "append.begin")?;
             let mut next_row = self.shared.tail().next_row;
-            let outcomes = group.iter().map(|quick| self.write(connection, quick, full, &mut next_row, written));
+            let outcomes =
+                group.iter().map(|quick| self.write(connection, quick, full, &mut next_row, written));
             let outcomes = outcomes.collect::<Result<Vec<_>, Fault>>()?;
             point(claims, "claim.before_commit")?;
             point(appends, "append.before_commit")?;
             Ok(outcomes)
         })()
         .map_err(before)?;
-        if fault::planted("acknowledge_before_durable") {
+        if appends && !claims && fault::planted("acknowledge_before_durable") {
             // The planted bug acknowledges what it then throws away.
             connection.execute_batch("ROLLBACK").map_err(|error| before(error.into()))?;
             return Ok(outcomes);
@@ -392,7 +343,9 @@ impl Writer {
             drop(tail);
             self.active.insert(session, active);
         }
-        let Some(active) = self.active.get_mut(&session) else { return Ok(Err(AppendError::Deleted(session))) };
+        let Some(active) = self.active.get_mut(&session) else {
+            return Ok(Err(AppendError::Deleted(session)));
+        };
         let result = append::append(connection, &mut active.head, next_row, one)?;
         Ok(result.map(|result| written.push((session, result))))
     }
@@ -403,8 +356,13 @@ impl Writer {
         claimed: Result<Claim, ClaimError>,
     ) -> Result<Result<Claim, ClaimError>, Fault> {
         let Ok(claim) = claimed else { return Ok(claimed) };
-        let no: i64 = connection.query_row("SELECT no FROM logs WHERE key = ?", [claim.session.0.as_bytes().as_slice()], |row| row.get(0))?;
-        if self.damaged.contains(&no) {
+        let no: i64 = connection.query_row(
+            "SELECT no FROM logs WHERE key = ?",
+            [claim.session.0.as_bytes().as_slice()],
+            |row| row.get(0),
+        )?;
+        let end = read::end(connection, self.shared.tail().get(no), no)?;
+        if self.damaged.contains(&no) || read::proven(connection, no)? > end.seq {
             let reason = "its log is damaged; what is intact can be read".to_owned();
             return Ok(Err(StoreError::Failed { doing: "write the session", reason }.into()));
         }
@@ -506,7 +464,9 @@ impl Writer {
     }
 
     fn erase(&mut self, claim: Claim) -> Result<(), AppendError> {
-        let Some(connection) = self.connection.take() else { return Err(StoreError::from(self.dead()).into()) };
+        let Some(connection) = self.connection.take() else {
+            return Err(StoreError::from(self.dead()).into());
+        };
         let result = self.erase_in(&connection, claim);
         self.connection = Some(connection);
         match result {
@@ -518,7 +478,11 @@ impl Writer {
         }
     }
 
-    fn erase_in(&mut self, connection: &Connection, claim: Claim) -> Result<Result<(), AppendError>, Failure> {
+    fn erase_in(
+        &mut self,
+        connection: &Connection,
+        claim: Claim,
+    ) -> Result<Result<(), AppendError>, Failure> {
         let before = |fault: Fault| Failure::Before(fault.to_string());
         let head = {
             let tail = self.shared.tail();
@@ -577,213 +541,13 @@ impl Writer {
         Ok(())
     }
 
-    fn take_projection(&mut self, session: SessionId, no: i64, life: u64, answer: Result<Box<Projection>, String>) {
-        self.in_flight = self.in_flight.saturating_sub(1);
-        // The session may have been erased, or the store died, since it was asked for.
-        let Some(active) = self.active.get_mut(&session).filter(|_| life == self.life) else { return };
-        match answer {
-            Ok(projection) => self.projected.push_back(projection),
-            Err(reason) => {
-                tracing::error!(%session, reason, "the session could not be projected");
-                self.damaged.insert(no);
-                active.in_flight = false;
-                active.due_since = None;
-                active.pack_due = false;
-            }
-        }
-    }
-
-    /// Projects, trims and tidies, in small pieces.
-    fn background(&mut self) {
-        self.hand_out();
-        let now = moment();
-        if now >= self.next_slice && self.connection.is_some() {
-            let busy = !self.projected.is_empty() || !self.snapshots.is_empty();
-            if busy && let Err(fault) = self.slice() {
-                return self.die(&fault.to_string());
-            }
-            let spent = moment().duration_since(now);
-            let rest = if self.settling.is_empty() { spent * REST_FACTOR } else { Duration::ZERO };
-            self.next_slice = moment() + rest;
-        }
-        if moment() >= self.next_tick || !self.settling.is_empty() {
-            self.next_tick = moment() + TICK;
-            if let Err(fault) = self.tick() {
-                self.die(&fault.to_string());
-            }
-        }
-    }
-
-    /// Hands sessions to the projector, so many that it never runs dry.
-    fn hand_out(&mut self) {
-        while self.in_flight < IN_FLIGHT_MAX {
-            let Some(session) = self.due.pop_front() else { return };
-            let Some(active) = self.active.get_mut(&session) else { continue };
-            active.queued = false;
-            if active.in_flight {
-                continue;
-            }
-            let Some(tail) = self.shared.tail().get(active.head.no).cloned() else {
-                active.due_since = None;
-                active.pack_due = false;
-                continue;
-            };
-            let packing = if active.pack_due { Packing::Pack } else { Packing::IndexOnly };
-            let (no, indexed_to) = (active.head.no, active.head.indexed_to);
-            let due = Due { session, no, indexed_to, tail, packing, life: self.life };
-            active.in_flight = true;
-            active.pack_due = false;
-            self.in_flight += 1;
-            if self.projector.as_ref().is_none_or(|projector| projector.send(due).is_err()) {
-                return;
-            }
-        }
-    }
-
-    /// Stores projections for a few milliseconds, in one transaction.
-    fn slice(&mut self) -> Result<(), Fault> {
-        let Some(connection) = self.connection.take() else { return Ok(()) };
-        let result = self.slice_in(&connection);
-        self.connection = Some(connection);
-        result
-    }
-
-    fn slice_in(&mut self, connection: &Connection) -> Result<(), Fault> {
-        let begun = moment();
-        connection.execute_batch("BEGIN IMMEDIATE")?;
-        let mut stored = Vec::new();
-        let mut packed = false;
-        while let Some(projection) = self.projected.pop_front() {
-            store(connection, &projection)?;
-            packed |= !projection.packs.is_empty();
-            stored.push(projection);
-            if moment().duration_since(begun) >= SLICE && self.settling.is_empty() {
-                break;
-            }
-        }
-        if packed {
-            fault::hit("pack.before_commit")?;
-        }
-        let snapshot = self.snapshots.pop_first();
-        if let Some((session, snapshot)) = &snapshot {
-            save_snapshot(connection, *session, snapshot)?;
-            fault::hit("snapshot.before_commit")?;
-        }
-        fault::hit("project.before_commit")?;
-        connection.execute_batch("COMMIT")?;
-        fault::hit("project.after_commit")?;
-        if packed {
-            fault::hit("pack.after_commit")?;
-        }
-        if snapshot.is_some() {
-            fault::hit("snapshot.after_commit")?;
-        }
-        for projection in &stored {
-            self.stored(projection);
-        }
-        self.trim(connection)
-    }
-
-    /// Forgets what a stored projection took out of the tail.
-    fn stored(&mut self, projection: &Projection) {
-        let mut tail = self.shared.tail();
-        for pack in &projection.packs {
-            tail.packed(projection.no, pack.last, pack.size_bytes);
-        }
-        drop(tail);
-        let Some(active) = self.active.get_mut(&projection.session) else { return };
-        active.in_flight = false;
-        active.head.indexed_to = active.head.indexed_to.max(projection.indexed_to);
-        // What came meanwhile is due again.
-        let behind = active.head.link.seq > active.head.indexed_to;
-        active.due_since = active.due_since.filter(|_| behind);
-        if (active.due_since.is_some() || active.pack_due) && !active.queued {
-            active.queued = true;
-            self.due.push_back(projection.session);
-        }
-    }
-
-    /// Removes rows at the beginning of the tail that no session needs any more.
-    fn trim(&mut self, connection: &Connection) -> Result<(), Fault> {
-        let (first, low_water) = {
-            let tail = self.shared.tail();
-            (tail.first_row, tail.low_water())
-        };
-        let settling = !self.settling.is_empty();
-        if low_water - first < TRIM_ROWS_MAX && !(settling && low_water > first) {
-            return Ok(());
-        }
-        let end = if settling { low_water } else { low_water.min(first + TRIM_ROWS_MAX) };
-        connection.execute_batch("BEGIN IMMEDIATE")?;
-        connection.prepare_cached("DELETE FROM tail WHERE id < ?")?.execute([end])?;
-        fault::hit("trim.before_commit")?;
-        connection.execute_batch("COMMIT")?;
-        fault::hit("trim.after_commit")?;
-        self.shared.tail().first_row = end;
-        Ok(())
-    }
-
-    /// What is looked at a few times a second: lag, idle sessions, a tail that grew too long, the file's size.
-    fn tick(&mut self) -> Result<(), Fault> {
-        let now = moment();
-        let settling = !self.settling.is_empty();
-        let oldest = self.active.values().filter_map(|active| active.due_since).min();
-        let lag = oldest.map_or(0, |since| i64::try_from(now.duration_since(since).as_micros()).unwrap_or(i64::MAX));
-        self.shared.lag_micros.store(lag, Ordering::Relaxed);
-        let pinning = {
-            let tail = self.shared.tail();
-            let writing = i64::try_from(tail.sessions().count()).unwrap_or(i64::MAX);
-            let limit = TAIL_ROWS_MAX.max(writing.saturating_mul(TAIL_ROWS_PER_SESSION));
-            if tail.length() > limit { tail.oldest() } else { None }
-        };
-        for (session, active) in &mut self.active {
-            let idle = now.duration_since(active.last_append) >= IDLE && !active.run_open;
-            let has_tail = self.shared.tail().get(active.head.no).is_some();
-            // What is damaged stays in the tail as it is.
-            let sound = has_tail && !self.damaged.contains(&active.head.no);
-            let wanted = sound && (settling || idle || pinning == Some(active.head.no));
-            if wanted && !active.in_flight && !active.pack_due {
-                active.pack_due = true;
-                if !active.queued {
-                    active.queued = true;
-                    self.due.push_back(*session);
-                }
-            }
-        }
-        self.active.retain(|_, active| {
-            let has_tail = self.shared.tail().get(active.head.no).is_some();
-            has_tail || active.in_flight || active.run_open || now.duration_since(active.last_append) < IDLE
-        });
-        self.hand_out();
-        let quiet = self.in_flight == 0 && self.projected.is_empty() && self.due.is_empty() && self.snapshots.is_empty();
-        if quiet && self.connection.is_some() {
-            self.when_quiet(settling)?;
-        }
-        Ok(())
-    }
-
-    /// Gives space back once nothing is left to project.
-    fn when_quiet(&mut self, settling: bool) -> Result<(), Fault> {
-        let Some(connection) = self.connection.take() else { return Ok(()) };
-        let idle = self.active.values().all(|active| moment().duration_since(active.last_append) >= IDLE);
-        let result = (|| -> Result<(), Fault> {
-            if !(settling || self.wrote && idle) {
-                return Ok(());
-            }
-            if settling {
-                self.trim(&connection)?;
-            }
-            let pages = if settling { i64::from(i32::MAX) } else { VACUUM_PAGES };
-            vacuum(&connection, pages)?;
-            checkpoint(&connection)?;
-            self.wrote = false;
-            Ok(())
-        })();
-        self.connection = Some(connection);
-        result?;
-        if settling {
-            self.shared.lag_micros.store(0, Ordering::Relaxed);
-            self.settling.drain(..).for_each(|answer| answer_with(answer, Ok(())));
+    /// Leaves everything in the one file, and notes it.
+    fn fold_together(&self, connection: &Connection) -> Result<(), Fault> {
+        checkpoint(connection)?;
+        // A reader may have kept part of the log in use.
+        let folded = std::fs::metadata(self.shared.wal()).is_ok_and(|wal| wal.len() == 0);
+        if folded {
+            disk::note(&self.lock, Left::Closed)?;
         }
         Ok(())
     }
@@ -792,7 +556,7 @@ impl Writer {
         // Whatever is not projected now is projected at the next start; the log has everything.
         self.projector = None;
         if let Some(connection) = self.connection.take()
-            && let Err(fault) = checkpoint(&connection)
+            && let Err(fault) = self.fold_together(&connection)
         {
             tracing::warn!(reason = %fault, "the log of SQLite was not folded into the file; it is at the next start");
         }
@@ -805,114 +569,14 @@ impl Active {
         // What stands in the tail when a session becomes known may not be indexed yet.
         let behind = tail.get(head.no).is_some() && head.link.seq > head.indexed_to;
         let now = moment();
-        Self { head, due_since: behind.then_some(now), pack_due: false, in_flight: false, queued: false, run_open: false, last_append: now }
-    }
-}
-
-fn attachments(event: &Event) -> impl Iterator<Item = &BlobHash> {
-    let message = match event {
-        Event::MessagePosted { message, .. }
-        | Event::MessageEdited { message, .. }
-        | Event::QueuedEdited { message, .. } => Some(message),
-        _ => None,
-    };
-    message.into_iter().flat_map(|message| message.attachments.iter().map(|attachment| &attachment.blob))
-}
-
-fn store(connection: &Connection, projection: &Projection) -> Result<(), Fault> {
-    index::inherit(connection, projection.no, &projection.inherited)?;
-    for entry in &projection.entries {
-        index::turns(connection, projection.no, entry)?;
-    }
-    for document in &projection.documents {
-        index::document(connection, projection.no, document)?;
-    }
-    index::watermark(connection, projection.no, projection.indexed_to)?;
-    for pack in &projection.packs {
-        project::store_pack(connection, projection.no, pack)?;
-    }
-    Ok(())
-}
-
-fn save_snapshot(connection: &Connection, session: SessionId, snapshot: &Snapshot) -> Result<(), Fault> {
-    let Link { seq: Seq(seq), epoch, hash } = snapshot.at;
-    let body = zstd::bulk::compress(&snapshot.state, 1)?;
-    connection
-        .prepare_cached(
-            "INSERT INTO snapshots (no, seq, epoch, hash, body)
-             SELECT no, ?2, ?3, ?4, ?5 FROM logs WHERE key = ?1 AND trunk = 0
-             ON CONFLICT (no) DO UPDATE SET seq = excluded.seq, epoch = excluded.epoch, hash = excluded.hash,
-             body = excluded.body WHERE excluded.seq > snapshots.seq",
-        )?
-        .execute(params![session.0.as_bytes().as_slice(), seq, epoch.0, hash.0, body])?;
-    Ok(())
-}
-
-/// Gives free pages back to the disk. The pragma frees one page a step, so it must be stepped to its end.
-fn vacuum(connection: &Connection, pages: i64) -> Result<(), Fault> {
-    let mut steps = connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
-    let mut rows = steps.query([])?;
-    while rows.next()?.is_some() {}
-    Ok(())
-}
-
-/// Folds the write-ahead log into the file and empties it. Readers may keep part of it; the next time gets that.
-fn checkpoint(connection: &Connection) -> Result<(), Fault> {
-    fault::hit("checkpoint.before")?;
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-    fault::hit("checkpoint.after")?;
-    Ok(())
-}
-
-/// Why a group was not committed.
-enum Failure {
-    /// Nothing was written.
-    Before(String),
-    /// The disk may or may not have it.
-    Unknown(String),
-}
-
-impl Failure {
-    fn reason(&self) -> &str {
-        match self {
-            Self::Before(reason) | Self::Unknown(reason) => reason,
+        Self {
+            head,
+            due_since: behind.then_some(now),
+            pack_due: false,
+            in_flight: false,
+            queued: false,
+            run_open: false,
+            last_append: now,
         }
     }
-
-    fn store_error(&self) -> StoreError {
-        Dead { reason: self.reason().to_owned() }.into()
-    }
-
-    fn append_error(&self) -> AppendError {
-        match self {
-            Self::Before(_) => self.store_error().into(),
-            Self::Unknown(reason) => AppendError::Unknown { reason: reason.clone() },
-        }
-    }
-}
-
-impl Quick {
-    fn answer(self, outcome: Outcome) {
-        match (self, outcome) {
-            (Self::Append(_, answer), Outcome::Append(results)) => answer_with(answer, results),
-            (Self::Claim(.., answer), Outcome::Claim(result)) => answer_with(answer, result),
-            (Self::Heartbeat(.., answer), Outcome::Heartbeat) => answer_with(answer, Ok(())),
-            (Self::Append(..) | Self::Claim(..) | Self::Heartbeat(..), _) => unreachable!("outcomes are made in order"),
-        }
-    }
-
-    fn fail(self, failure: &Failure) {
-        match self {
-            Self::Append(batch, answer) => {
-                answer_with(answer, batch.iter().map(|_| Err(failure.append_error())).collect());
-            }
-            Self::Claim(.., answer) => answer_with(answer, Err(failure.store_error().into())),
-            Self::Heartbeat(.., answer) => answer_with(answer, Err(failure.store_error())),
-        }
-    }
-}
-
-/// Answers a caller; one that stopped waiting needs none.
-fn answer_with<T>(answer: Answer<T>, value: T) {
-    drop(answer.send(value));
 }

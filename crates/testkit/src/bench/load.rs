@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use hub::{Create, Followed, Hub, RunProgress, RunRequest, Runner, SessionHandle, Settings, SystemClock};
@@ -106,7 +106,7 @@ impl Load {
     }
 
     /// Lets the runs stream for a while.
-    pub(crate) fn window(&self, duration: Duration) -> Result<Window> {
+    pub(crate) fn window(&mut self, duration: Duration) -> Result<Window> {
         let seats = self.stream.seats();
         seats.iter().for_each(|seat| seat.seen().clear());
         let before: u64 = seats.iter().map(|seat| seat.entries()).sum();
@@ -120,14 +120,25 @@ impl Load {
         window.entries = seats.iter().map(|seat| seat.entries()).sum::<u64>() - before;
         window.seconds = begun.elapsed().as_secs_f64();
         self.stream.flows.send_replace(false);
-        self.until("nothing is on its way", |_| seats.iter().all(|seat| seat.handed().is_empty()))?;
+        let quiet = |load: &Self| {
+            load.readers.iter().any(JoinHandle::is_finished)
+                || seats.iter().all(|seat| seat.handed().is_empty())
+        };
+        self.until("nothing is on its way", quiet)?;
+        self.check_readers()?;
         for seat in &seats {
             window.micros.append(&mut seat.seen());
         }
-        if let Some(reader) = self.readers.iter().position(JoinHandle::is_finished) {
-            bail!("reader {reader} stopped");
-        }
         Ok(window)
+    }
+
+    /// Readers go on for ever; one that stopped says why.
+    fn check_readers(&mut self) -> Result<()> {
+        while let Some(at) = self.readers.iter().position(JoinHandle::is_finished) {
+            let reader = self.readers.swap_remove(at);
+            self.runtime.block_on(reader)?.context("a reader stopped")?;
+        }
+        Ok(())
     }
 
     /// Bytes of text in the answers that are going on.

@@ -120,7 +120,7 @@ fn measure_runs(bench: &mut Bench) -> Result<()> {
     let store = place::open_store(directory.path())?;
     warm(store.as_ref())?;
     // Slots are files and take no memory; without them there is less to wait for.
-    let mut load = Load::start(store.clone(), directory.path(), 16)?;
+    let mut load = Load::start(store, directory.path(), 16)?;
     load.open_runs(64, Ends::Whole)?;
     load.window(bench.size.pick(Duration::from_millis(500), Duration::from_secs(1)))?;
     let (before, said_before) = (place::resident_bytes()?, load.said_bytes());

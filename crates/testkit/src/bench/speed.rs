@@ -64,7 +64,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
 fn measure_runs(bench: &Bench, runs: usize) -> Result<Measured> {
     let directory = place::directory()?;
     let sqlite = place::open_store(directory.path())?;
-    let store = Arc::new(RecordingStore::new(sqlite.clone()));
+    let store = Arc::new(RecordingStore::new(sqlite));
     let slots = u32::try_from(runs)? + 16;
     let mut load = Load::start(store.clone(), directory.path(), slots)?;
     load.open_runs(runs, Ends::Spread)?;

@@ -124,6 +124,12 @@ pub fn while_working(ended: &Ended) -> Vec<String> {
     broken
 }
 
+/// So many of some items, spread evenly over them.
+pub fn spread<T: Copy>(items: &[T], count: usize) -> Vec<T> {
+    let count = count.min(items.len());
+    (0..count).map(|at| items[at * items.len() / count.max(1)]).collect()
+}
+
 /// Requests that lines acknowledge.
 pub fn acked(lines: &[Line]) -> usize {
     Witness::of(lines).acked()
@@ -153,7 +159,8 @@ pub fn in_parallel<P: Send, T: Send>(
                 })
             })
             .collect();
-        let ended: Vec<_> = workers.into_iter().map(|worker| worker.join().ok().context("a worker panicked")).collect();
+        let ended: Vec<_> =
+            workers.into_iter().map(|worker| worker.join().ok().context("a worker panicked")).collect();
         ended.into_iter().try_for_each(|ended| ended?)
     })
 }

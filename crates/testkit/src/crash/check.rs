@@ -5,14 +5,15 @@ use std::fs;
 use std::path::Path;
 
 use hub::CommandError;
-use session::{Entry, Event, RunEnd, Seq, SessionId};
+use session::{BlobHash, Entry, Event, RunEnd, Seq, SessionId};
 use store::blob::Blobs;
 use store::{Catalog, ListQuery, LogStore, OpenError, Shelf};
 
+use super::agent::WordAgent;
 use super::laws::{self, Broken};
 use super::rebuild;
 use super::stage::{Post, Stage};
-use super::witness::{Asked, Line, Witness, say};
+use super::witness::{Asked, Line, Op, Witness, say};
 use super::work::{ERASED_WORD, show_hidden};
 
 /// Requests of a checker have numbers that no workload gives.
@@ -24,7 +25,7 @@ const FIRST_OP: u64 = 1_000_000;
 /// When something that must work does not.
 pub async fn check(directory: &Path, witness: &Witness, round: u64) -> anyhow::Result<()> {
     show_hidden(directory)?;
-    let stage = Stage::open(directory, 0, FIRST_OP).await?;
+    let stage = Stage::with(directory, 0, FIRST_OP, WordAgent { hurries: true }).await?;
     let mut broken = Broken(witness.broken.clone());
     let sessions = present(&mut broken, &stage, witness).await?;
     for session in &sessions {
@@ -56,10 +57,10 @@ pub async fn check(directory: &Path, witness: &Witness, round: u64) -> anyhow::R
 /// When something that must work does not.
 pub async fn again(directory: &Path, witness: &Witness) -> anyhow::Result<()> {
     let mut broken = Broken::default();
-    let stage = Stage::open(directory, 0, FIRST_OP).await?;
+    let stage = Stage::with(directory, 0, FIRST_OP, WordAgent { hurries: true }).await?;
     let sessions = present(&mut broken, &stage, witness).await?;
     let logs = read(&stage, &sessions).await?;
-    drop(stage);
+    stage.close().await;
     let connection = rusqlite::Connection::open(directory.join("everturn.db"))?;
     let integrity: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
     broken.unless(integrity == "ok", || format!("integrity_check: {integrity}"));
@@ -79,7 +80,11 @@ fn tell(logs: &BTreeMap<SessionId, Vec<Entry>>, broken: Broken) {
 
 /// The sessions that are there: those of the list and those of the witness. Acknowledged ones must be there,
 /// erased ones must be gone.
-async fn present(broken: &mut Broken, stage: &Stage, witness: &Witness) -> anyhow::Result<BTreeSet<SessionId>> {
+async fn present(
+    broken: &mut Broken,
+    stage: &Stage,
+    witness: &Witness,
+) -> anyhow::Result<BTreeSet<SessionId>> {
     let mut sessions = BTreeSet::new();
     for shelf in [Shelf::Active, Shelf::Archived, Shelf::Trash] {
         let rows = stage.store.list(ListQuery { shelf, before: None, count: usize::MAX }).await?;
@@ -96,7 +101,9 @@ async fn present(broken: &mut Broken, stage: &Stage, witness: &Witness) -> anyho
                 broken.unless(erased.is_some(), || format!("{session}: is deleted, and nobody asked"));
             }
             Err(OpenError::Unknown(_)) => {
-                broken.unless(!witness.exists(session), || format!("{session}: was acknowledged and is unknown"));
+                broken.unless(!witness.exists(session), || {
+                    format!("{session}: was acknowledged and is unknown")
+                });
             }
             Err(error) => broken.unless(false, || format!("{session}: {error}")),
         }
@@ -104,7 +111,10 @@ async fn present(broken: &mut Broken, stage: &Stage, witness: &Witness) -> anyho
     Ok(sessions)
 }
 
-async fn read(stage: &Stage, sessions: &BTreeSet<SessionId>) -> anyhow::Result<BTreeMap<SessionId, Vec<Entry>>> {
+async fn read(
+    stage: &Stage,
+    sessions: &BTreeSet<SessionId>,
+) -> anyhow::Result<BTreeMap<SessionId, Vec<Entry>>> {
     let mut logs = BTreeMap::new();
     for session in sessions {
         logs.insert(*session, stage.store.read(*session, Seq(0), usize::MAX).await?);
@@ -145,7 +155,8 @@ async fn ask_again(broken: &mut Broken, stage: &Stage, witness: &Witness, sessio
         let post = Post { text, mode: *mode, key: Some(&key.0), blob: blob.clone() };
         let first = stage.hub.open(*session).submit(post.command()).await;
         let second = stage.hub.open(*session).submit(post.command()).await;
-        let turn = |answer: &Result<hub::Acknowledged, CommandError>| answer.as_ref().ok().and_then(|ack| ack.turn);
+        let turn =
+            |answer: &Result<hub::Acknowledged, CommandError>| answer.as_ref().ok().and_then(|ack| ack.turn);
         let expected = op.acked.and_then(|acked| acked.turn).or(turn(&first));
         broken.unless(expected.is_some() && turn(&first) == expected && turn(&second) == expected, || {
             format!("{session}: `{text}` asked again gives {first:?} and {second:?}, not {expected:?}")
@@ -154,7 +165,12 @@ async fn ask_again(broken: &mut Broken, stage: &Stage, witness: &Witness, sessio
 }
 
 /// Every session takes a new message and answers it.
-async fn go_on(broken: &mut Broken, stage: &Stage, sessions: &BTreeSet<SessionId>, round: u64) -> anyhow::Result<()> {
+async fn go_on(
+    broken: &mut Broken,
+    stage: &Stage,
+    sessions: &BTreeSet<SessionId>,
+    round: u64,
+) -> anyhow::Result<()> {
     let text = format!("n{round} words=3");
     for session in sessions {
         stage.quiet(*session).await;
@@ -173,14 +189,24 @@ async fn go_on(broken: &mut Broken, stage: &Stage, sessions: &BTreeSet<SessionId
 
 /// What was erased is in no file any more.
 fn gone(broken: &mut Broken, directory: &Path, witness: &Witness) -> anyhow::Result<()> {
+    let used = |hash: &BlobHash| {
+        let uses = |op: &Op| matches!(&op.what, Asked::Post { blob: Some(blob), .. } if blob == hash);
+        witness.ops.values().any(|op| op.acked.is_some() && uses(op))
+    };
     let words: Vec<String> = witness
         .ops
         .values()
         .filter_map(|op| match &op.what {
             Asked::Post { session, text, .. } if witness.erased(*session).is_some() => Some(text),
+            // A blob that no message came to use belongs to no session.
+            Asked::Blob { session, text, hash } if witness.erased(*session).is_some() && used(hash) => {
+                Some(text)
+            }
             _ => None,
         })
-        .flat_map(|text| text.split_whitespace().filter(|word| word.starts_with(ERASED_WORD)).map(str::to_owned))
+        .flat_map(|text| {
+            text.split_whitespace().filter(|word| word.starts_with(ERASED_WORD)).map(str::to_owned)
+        })
         .collect();
     let mut folders = vec![directory.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -13,7 +13,7 @@ use anyhow::Context;
 use super::witness::{Line, read};
 
 /// How long a child may take before it counts as wedged.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(90);
 /// How often a child is looked at.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -58,7 +58,24 @@ impl Child {
     /// # Errors
     /// When it cannot be started.
     pub fn start(words: &[&OsStr], environment: &[(&str, String)]) -> anyhow::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
+        Self::start_through(&[], words, environment)
+    }
+
+    /// Starts this program through other ones that limit it.
+    fn start_through(
+        through: &[&str],
+        words: &[&OsStr],
+        environment: &[(&str, String)],
+    ) -> anyhow::Result<Self> {
+        let program = std::env::current_exe()?;
+        let mut command = match through.split_first() {
+            None => Command::new(program),
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(program);
+                command
+            }
+        };
         command.args(words).env_remove("EVERTURN_POINT").stdin(Stdio::null()).stdout(Stdio::piped());
         let errors = tempfile::tempfile()?;
         command.stderr(errors.try_clone()?);
@@ -174,6 +191,17 @@ impl Ended {
 /// When it cannot be started.
 pub fn run(words: &[&OsStr], environment: &[(&str, String)]) -> anyhow::Result<Ended> {
     let mut child = Child::start(words, environment)?;
+    child.wait(Wait::ForEnd)?;
+    child.end()
+}
+
+/// Runs a child that can make no file larger than so many bytes, and is told so by an error.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn run_limited(words: &[&OsStr], file_bytes_max: u64) -> anyhow::Result<Ended> {
+    let limit = format!("--fsize={file_bytes_max}");
+    let mut child = Child::start_through(&["env", "--ignore-signal=XFSZ", "prlimit", &limit], words, &[])?;
     child.wait(Wait::ForEnd)?;
     child.end()
 }

@@ -11,10 +11,11 @@ use std::sync::PoisonError;
 use anyhow::{Context, bail};
 use session::SessionId;
 
-use super::cases::{Tally, in_parallel};
+use super::cases::{Tally, in_parallel, spread};
 use super::dice::Dice;
 use super::disk;
 use super::images::{self, End, Given, Log};
+use super::torn::{FRAME_HEADER_BYTES, commits};
 
 const DATABASE: &str = "everturn.db";
 const WAL: &str = "everturn.db-wal";
@@ -22,12 +23,25 @@ const WAL: &str = "everturn.db-wal";
 /// One kind of damage.
 #[derive(Debug, Clone, Copy)]
 enum Damage {
-    Truncated { pages: u64 },
-    Flipped { byte: usize, bit: u8 },
-    Emptied { page: usize },
+    Truncated {
+        pages: u64,
+    },
+    Flipped {
+        byte: usize,
+        bit: u8,
+    },
+    Emptied {
+        page: usize,
+    },
     /// Another page's bytes stand where this one's should: a write went astray.
-    Misplaced { page: usize, from: usize },
-    WalFlipped { byte: usize, bit: u8 },
+    Misplaced {
+        page: usize,
+        from: usize,
+    },
+    WalFlipped {
+        byte: usize,
+        bit: u8,
+    },
     WalRemoved,
     DatabaseRemoved,
     DatabaseEmpty,
@@ -57,7 +71,9 @@ impl<'a> Sound<'a> {
     fn of(directory: &'a Path, sessions: &[SessionId]) -> anyhow::Result<Self> {
         let copy = disk::scratch()?;
         copy_store(directory, copy.path())?;
-        let Given::Logs(mut logs) = images::read(copy.path(), sessions)? else { bail!("the sound store is not sound") };
+        let Given::Logs(mut logs) = images::read(copy.path(), sessions)? else {
+            bail!("the sound store is not sound")
+        };
         logs.retain(|_, log| log.end != End::Unknown);
         if let Some((session, log)) = logs.iter().find(|(_, log)| log.end != End::Whole || log.wrong_state) {
             bail!("the sound store is not sound: {session} {:?}", log.end);
@@ -82,8 +98,14 @@ fn damages(sound: &Sound<'_>, count: usize, seed: u64) -> anyhow::Result<Vec<Dam
     let wal = fs::read(sound.directory.join(WAL)).unwrap_or_default();
     let page_bytes = u16::from_be_bytes([database[16], database[17]]);
     let pages = database.len() / usize::from(page_bytes).max(512);
+    // The last transaction cannot be told from one that was torn before anyone was told that it is durable, and the
+    // one before it only by the frame that ends it.
+    let ends = commits(&wal).unwrap_or_default();
+    let last_but_one = ends.len().checked_sub(2).map_or(0, |at| ends[at]);
+    let proven = last_but_one.saturating_sub(FRAME_HEADER_BYTES + usize::from(page_bytes));
     let mut dice = Dice::new(seed);
-    let mut all = vec![Damage::DatabaseRemoved, Damage::DatabaseEmpty, Damage::AnothersDatabase, Damage::NotADatabase];
+    let mut all =
+        vec![Damage::DatabaseRemoved, Damage::DatabaseEmpty, Damage::AnothersDatabase, Damage::NotADatabase];
     if !wal.is_empty() {
         all.push(Damage::WalRemoved);
     }
@@ -93,23 +115,21 @@ fn damages(sound: &Sound<'_>, count: usize, seed: u64) -> anyhow::Result<Vec<Dam
     for page in 1..pages {
         all.push(Damage::Misplaced { page, from: 1 + pick(pages - 1) });
         // The head of a page says what stands in it.
-        all.push(Damage::Flipped { byte: page * usize::from(page_bytes) + pick(12), bit: u8::try_from(pick(8))? });
+        all.push(Damage::Flipped {
+            byte: page * usize::from(page_bytes) + pick(12),
+            bit: u8::try_from(pick(8))?,
+        });
     }
     while all.len() < count {
         let bit = u8::try_from(pick(8))?;
-        if !wal.is_empty() && all.len() % 3 == 0 {
-            all.push(Damage::WalFlipped { byte: pick(wal.len()), bit });
+        if proven > 0 && all.len() % 3 == 0 {
+            all.push(Damage::WalFlipped { byte: pick(proven), bit });
         } else {
             all.push(Damage::Flipped { byte: pick(database.len()), bit });
         }
     }
-    if all.len() > count {
-        // Keep the kinds, thin out the rest.
-        let step = all.len().div_ceil(count);
-        let (kinds, rest) = all.split_at(5);
-        all = kinds.iter().chain(rest.iter().step_by(step)).copied().collect();
-    }
-    Ok(all)
+    let (kinds, rest) = all.split_at(5);
+    Ok([kinds, &spread(rest, count.saturating_sub(kinds.len()))].concat())
 }
 
 fn apply(damage: Damage, directory: &Path) -> anyhow::Result<()> {
@@ -126,14 +146,18 @@ fn apply(damage: Damage, directory: &Path) -> anyhow::Result<()> {
         }
         Damage::Flipped { byte, bit } => change(&database, &|bytes| bytes[byte] ^= 1 << bit)?,
         Damage::WalFlipped { byte, bit } => change(&wal, &|bytes| bytes[byte] ^= 1 << bit)?,
-        Damage::Emptied { page } => change(&database, &|bytes| bytes[page * PAGE..(page + 1) * PAGE].fill(0))?,
+        Damage::Emptied { page } => {
+            change(&database, &|bytes| bytes[page * PAGE..(page + 1) * PAGE].fill(0))?
+        }
         Damage::Misplaced { page, from } => {
             change(&database, &|bytes| bytes.copy_within(from * PAGE..(from + 1) * PAGE, page * PAGE))?;
         }
         Damage::WalRemoved => fs::remove_file(&wal)?,
         Damage::DatabaseRemoved => fs::remove_file(&database)?,
         Damage::DatabaseEmpty => fs::write(&database, b"")?,
-        Damage::NotADatabase => fs::write(&database, b"once upon a time there was a text that was not a database")?,
+        Damage::NotADatabase => {
+            fs::write(&database, b"once upon a time there was a text that was not a database")?
+        }
         Damage::AnothersDatabase => {
             fs::remove_file(&database)?;
             rusqlite::Connection::open(&database)?.execute_batch("CREATE TABLE theirs (it TEXT)")?;

@@ -117,7 +117,8 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         let unmounted = self.unmount();
-        let detached = self.device.as_ref().map_or(Ok(String::new()), |device| tool("losetup", &["-d", device]));
+        let detached =
+            self.device.as_ref().map_or(Ok(String::new()), |device| tool("losetup", &["-d", device]));
         for error in [unmounted.err(), detached.err()].into_iter().flatten() {
             complain(&error);
         }

@@ -68,7 +68,13 @@ fn first_clean(tally: &Tally, counted: &Counted, helpers: &Helpers, life: Life) 
 }
 
 /// Runs one case. Says whether the call was reached.
-fn one(tally: &Tally, counted: &Counted, helpers: &Helpers, place: &Place, case: Case) -> anyhow::Result<bool> {
+fn one(
+    tally: &Tally,
+    counted: &Counted,
+    helpers: &Helpers,
+    place: &Place,
+    case: Case,
+) -> anyhow::Result<bool> {
     let directory = place.path().join("data");
     let mut lines = Vec::new();
     let name = match case.life {

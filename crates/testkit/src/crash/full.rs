@@ -13,9 +13,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::cases::{Tally, acked, verify, while_working};
 use super::child;
-use super::disk::Disk;
+use super::disk::{self, Disk};
+use super::points::{Counted, Place, play as life_of};
 use super::stage::{PATIENCE, Post, Stage, session_no};
 use super::witness::{Asked, Line, say};
+use super::work::Life;
 
 /// Bytes of the disk, and those that only ends and marks may use.
 const DISK_BYTES: u64 = 24 << 20;
@@ -85,7 +87,9 @@ async fn refused(stage: &Stage, session: SessionId, round: u64) {
     let what = Asked::Post { session, text: text.clone(), mode: post.mode, key: Some(key), blob: None };
     say(&Line::Ask { op, what });
     match timeout(PATIENCE, stage.hub.open(session).submit(post.command())).await {
-        Ok(Err(CommandError::Unavailable { reason })) => say(&Line::Nak { op, nothing_kept: true, why: reason }),
+        Ok(Err(CommandError::Unavailable { reason })) => {
+            say(&Line::Nak { op, nothing_kept: true, why: reason })
+        }
         // A disk without any room fails the write itself, and then it is not known.
         Ok(Err(error @ CommandError::Doubtful { .. })) => {
             say(&Line::Nak { op, nothing_kept: false, why: error.to_string() });
@@ -134,7 +138,34 @@ pub fn run(tally: &Tally, rounds: u64) -> anyhow::Result<()> {
     broken.extend(verify(&directory, &ended.lines, 1)?);
     for round in 0..rounds {
         let name = format!("round {round}");
-        tally.add(&name, if round == 0 { acked(&ended.lines) } else { 0 }, if round == 0 { &broken } else { &[] });
+        tally.add(
+            &name,
+            if round == 0 { acked(&ended.lines) } else { 0 },
+            if round == 0 { &broken } else { &[] },
+        );
+    }
+    Ok(())
+}
+
+/// Files that may not grow: the workload goes on once the log of SQLite was folded together, or says why not.
+///
+/// # Errors
+/// When the campaign itself cannot go on.
+pub fn run_limited(tally: &Tally, counted: &Counted) -> anyhow::Result<()> {
+    let place = Place::memory()?;
+    let directory = place.path().join("data");
+    for (life, file_bytes_max) in [(Life::First, 500_000), (Life::First, 700_000), (Life::Second, 500_000)] {
+        let mut lines = Vec::new();
+        if life == Life::Second {
+            disk::copy(counted.crashed.path(), &directory)?;
+            lines.clone_from(&counted.lines);
+        }
+        let ended = child::run_limited(&[OsStr::new(life_of(life)), directory.as_os_str()], file_bytes_max)?;
+        let mut broken = while_working(&ended);
+        lines.extend(ended.lines);
+        broken.extend(verify(&directory, &lines, 1)?);
+        tally.add(&format!("{life:?} with files of {file_bytes_max} bytes"), acked(&lines), &broken);
+        fs::remove_dir_all(&directory)?;
     }
     Ok(())
 }

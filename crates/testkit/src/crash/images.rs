@@ -110,7 +110,10 @@ async fn log(store: &SqliteStore, session: SessionId) -> Log {
     if let Some(snapshot) = opened.snapshot {
         let stored = Session::from_bytes(&snapshot.state).filter(|state| state.link == snapshot.at);
         let mut folded = Session::default();
-        entries.iter().take_while(|entry| entry.seq <= snapshot.at.seq).for_each(|entry| session::fold(&mut folded, entry));
+        entries
+            .iter()
+            .take_while(|entry| entry.seq <= snapshot.at.seq)
+            .for_each(|entry| session::fold(&mut folded, entry));
         // A hub takes a stored state only when it says itself that it is of this entry.
         log.wrong_state = stored.is_some_and(|stored| folded.link.seq == stored.link.seq && folded != stored);
     }

@@ -38,7 +38,10 @@ pub fn seen(broken: &mut Broken, witness: &Witness, session: SessionId, log: &[E
     for (seq, hash) in witness.seen.get(&session).into_iter().flatten() {
         let stands = usize::try_from(seq.0).ok().and_then(|seq| log.get(seq.checked_sub(1)?));
         broken.unless(stands.is_some_and(|entry| entry.hash == *hash), || {
-            format!("{session}: entry {seq} was shown and is {}", if stands.is_some() { "another" } else { "lost" })
+            format!(
+                "{session}: entry {seq} was shown and is {}",
+                if stands.is_some() { "another" } else { "lost" }
+            )
         });
     }
 }
@@ -57,7 +60,12 @@ pub fn messages(broken: &mut Broken, witness: &Witness, session: SessionId, log:
                 match op.acked {
                     Some(acked) => broken.unless(
                         found.len() == 1 && acked.turn.is_some_and(|turn| found[0].0 == turn.0),
-                        || format!("{session}: `{text}` was acknowledged as {:?} and is at {found:?}", acked.turn),
+                        || {
+                            format!(
+                                "{session}: `{text}` was acknowledged as {:?} and is at {found:?}",
+                                acked.turn
+                            )
+                        },
                     ),
                     None => broken.unless(found.len() <= usize::from(!op.nothing_kept), || {
                         format!("{session}: `{text}` was not acknowledged and is at {found:?}")
@@ -73,7 +81,9 @@ pub fn messages(broken: &mut Broken, witness: &Witness, session: SessionId, log:
         }
         if let Some(acked) = op.acked.filter(|acked| acked.session == session) {
             let head = log.last().map_or(Seq(0), |entry| entry.seq);
-            broken.unless(head >= acked.seq, || format!("{session}: {:?} was acknowledged at {}, the log ends at {head}", op.what, acked.seq));
+            broken.unless(head >= acked.seq, || {
+                format!("{session}: {:?} was acknowledged at {}, the log ends at {head}", op.what, acked.seq)
+            });
         }
     }
 }
@@ -103,13 +113,18 @@ pub fn words(broken: &mut Broken, witness: &Witness, session: SessionId, log: &[
         let count = counted(text);
         let told = witness.brought.get(&(session, *run)).copied().unwrap_or(0);
         match count {
-            Err(word) => broken.unless(false, || format!("{session}: run {run} has `{word}` out of order in `{text}`")),
+            Err(word) => {
+                broken.unless(false, || format!("{session}: run {run} has `{word}` out of order in `{text}`"))
+            }
             Ok((count, _)) if count < told && !recovering.contains(run) => {
-                broken.unless(false, || format!("{session}: run {run} has {count} words, {told} were durable"));
+                broken
+                    .unless(false, || format!("{session}: run {run} has {count} words, {told} were durable"));
             }
             Ok((_, ended)) => {
                 let completed = matches!(ends.get(run), Some(RunEnd::Completed));
-                broken.unless(ended || !completed, || format!("{session}: run {run} completed without its last word"));
+                broken.unless(ended || !completed, || {
+                    format!("{session}: run {run} completed without its last word")
+                });
             }
         }
         broken.unless(ends.contains_key(run), || format!("{session}: run {run} was left open"));

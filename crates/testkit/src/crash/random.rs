@@ -54,7 +54,8 @@ async fn talk(stage: &Stage, session: SessionId, name: String, mut dice: Dice, u
         stage.post(session, Post::keyed(&first)).await;
         for _ in 0..dice.below(3) {
             let more = text(&mut dice, "");
-            let mode = [PostMode::Queue, PostMode::Steer, PostMode::Interrupt][usize::try_from(dice.below(3)).unwrap_or(0)];
+            let mode = [PostMode::Queue, PostMode::Steer, PostMode::Interrupt]
+                [usize::try_from(dice.below(3)).unwrap_or(0)];
             stage.post(session, Post { mode, ..Post::keyed(&more) }).await;
         }
         match dice.below(5) {
@@ -77,7 +78,10 @@ async fn disturb(stage: &Stage, mut dice: Dice, until: Instant) {
                 stage.store.take_again();
             }
             2 => stage.settle().await,
-            _ => fault::fail_next(["append.before_commit", "append.after_commit", "project.before_commit"][usize::try_from(dice.below(3)).unwrap_or(0)]),
+            _ => fault::fail_next(
+                ["append.before_commit", "append.after_commit", "project.before_commit"]
+                    [usize::try_from(dice.below(3)).unwrap_or(0)],
+            ),
         }
     }
 }
@@ -86,7 +90,13 @@ async fn disturb(stage: &Stage, mut dice: Dice, until: Instant) {
 ///
 /// # Errors
 /// When the campaign itself cannot go on.
-pub fn run(tally: &Tally, places: Vec<Place>, helpers: &Helpers, count: u64, seed: u64) -> anyhow::Result<()> {
+pub fn run(
+    tally: &Tally,
+    places: Vec<Place>,
+    helpers: &Helpers,
+    count: u64,
+    seed: u64,
+) -> anyhow::Result<()> {
     let chains: Vec<u64> = (0..count.div_ceil(ROUNDS)).collect();
     in_parallel(places, chains, |place, chain| {
         let rounds = ROUNDS.min(count - chain * ROUNDS);
@@ -94,8 +104,9 @@ pub fn run(tally: &Tally, places: Vec<Place>, helpers: &Helpers, count: u64, see
         let mut dice = Dice::new(seed.wrapping_mul(1_000) + chain);
         let mut lines = Vec::new();
         for round in 0..rounds {
-            let numbers = [round.to_string(), dice.next().to_string()];
-            let words = [OsStr::new("stream"), directory.as_os_str(), numbers[0].as_ref(), numbers[1].as_ref()];
+            let numbers = [round.to_string(), dice.roll().to_string()];
+            let words =
+                [OsStr::new("stream"), directory.as_os_str(), numbers[0].as_ref(), numbers[1].as_ref()];
             let mut child = Child::start(&words, &[])?;
             let frozen = child.wait(Wait::For(Duration::from_millis(20 + dice.below(300))))?;
             let cut = place.disk.as_ref().filter(|_| frozen);

@@ -23,7 +23,8 @@ pub async fn compare(
         log.iter().for_each(|entry| turns.apply(entry));
         let stored = store.turns(*session, None, usize::MAX).await?;
         let folded = turns.page(None, usize::MAX);
-        broken.unless(stored == folded, || format!("{session}: turns are {stored:?}, the log says {folded:?}"));
+        broken
+            .unless(stored == folded, || format!("{session}: turns are {stored:?}, the log says {folded:?}"));
     }
     search(broken, store, logs).await
 }

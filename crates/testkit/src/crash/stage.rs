@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::Context;
 use hub::{Acknowledged, CommandError, Create, FollowError, Followed, Hub, Settings, SystemClock};
 use session::{Attachment, BlobHash, Command, Message, MessageKey, PostMode, Seq, SessionId, TurnId, View};
+use store::Catalog;
 use store::blob::Blobs;
 use store::sqlite::SqliteStore;
-use store::Catalog;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -20,7 +20,7 @@ use super::witness::{Asked, Line, say};
 use crate::refusing::RefusingStore;
 
 /// How long something that must happen may take. Only a broken case waits this long.
-pub const PATIENCE: Duration = Duration::from_secs(6);
+pub const PATIENCE: Duration = Duration::from_secs(12);
 /// How often a request that was not kept is asked again.
 const TRIES_MAX: u32 = 12;
 const PAUSE: Duration = Duration::from_millis(25);
@@ -78,6 +78,19 @@ impl Stage {
     /// # Errors
     /// When either refuses.
     pub async fn open(directory: &Path, reserve_bytes: u64, first_op: u64) -> anyhow::Result<Self> {
+        Self::with(directory, reserve_bytes, first_op, WordAgent::default()).await
+    }
+
+    /// The same, with an agent that behaves as told.
+    ///
+    /// # Errors
+    /// When either refuses.
+    pub async fn with(
+        directory: &Path,
+        reserve_bytes: u64,
+        first_op: u64,
+        agent: WordAgent,
+    ) -> anyhow::Result<Self> {
         let settings = store::sqlite::Settings { directory: directory.to_owned(), reserve_bytes };
         let sqlite = SqliteStore::open(settings).context("open the store")?;
         let store = Arc::new(RefusingStore::new(Arc::new(sqlite)));
@@ -85,9 +98,20 @@ impl Stage {
         settings.slots = 4;
         settings.slots_max = 6;
         settings.idle_after = Duration::from_millis(40);
-        let hub = Hub::start(store.clone(), Arc::new(WordAgent), Arc::new(SystemClock), settings);
+        let hub = Hub::start(store.clone(), Arc::new(agent), Arc::new(SystemClock), settings);
         let hub = hub.await.context("start the hub")?;
         Ok(Self { hub, store, followers: JoinSet::new(), next_op: AtomicU64::new(first_op) })
+    }
+
+    /// Closes hub and store as a server that ends in order does.
+    pub async fn close(mut self) {
+        self.followers.shutdown().await;
+        drop(self.hub);
+        // Tasks that are ending let go of the store a moment later; the last to do so closes it.
+        let until = Instant::now() + Duration::from_secs(1);
+        while Arc::strong_count(&self.store) > 1 && Instant::now() < until {
+            sleep(Duration::from_millis(2)).await;
+        }
     }
 
     fn ask(&self, what: Asked) -> u64 {
@@ -248,7 +272,11 @@ impl Stage {
                 return;
             }
             if Instant::now() > until {
-                let why = format!("wedged: {session} is never {what}: run {:?}, {} wait", view.run, view.queue.len());
+                let why = format!(
+                    "wedged: {session} is never {what}: run {:?}, {} wait",
+                    view.run,
+                    view.queue.len()
+                );
                 return say(&Line::Broken { why });
             }
             sleep(Duration::from_millis(3)).await;
@@ -285,7 +313,9 @@ async fn watch(hub: Hub, session: SessionId) {
             }
             Err(FollowError::Command(CommandError::Deleted(_))) => return,
             Err(FollowError::BeyondEnd { after, head }) => {
-                return say(&Line::Broken { why: format!("{session} ended at {head} after {after} was shown") });
+                return say(&Line::Broken {
+                    why: format!("{session} ended at {head} after {after} was shown"),
+                });
             }
             Err(_) => {}
         }

@@ -12,7 +12,7 @@ use anyhow::{Context, ensure};
 use session::{Hash, SessionId};
 use tempfile::TempDir;
 
-use super::cases::{Tally, in_parallel, verify};
+use super::cases::{Tally, in_parallel, spread, verify};
 use super::child::{Child, Wait};
 use super::dice::Dice;
 use super::disk;
@@ -21,7 +21,8 @@ use super::stage::session_no;
 use super::witness::{Line, Witness};
 
 const WAL_HEADER_BYTES: usize = 32;
-const FRAME_HEADER_BYTES: usize = 24;
+/// Bytes before the page in a frame.
+pub const FRAME_HEADER_BYTES: usize = 24;
 const DATABASE: &str = "everturn.db";
 const WAL: &str = "everturn.db-wal";
 /// One image in so many is also started, checked and used.
@@ -62,7 +63,7 @@ pub fn base(seed: u64) -> anyhow::Result<Base> {
 }
 
 /// The bytes at which each committed transaction ends.
-fn commits(wal: &[u8]) -> Option<Vec<usize>> {
+pub fn commits(wal: &[u8]) -> Option<Vec<usize>> {
     let page = u32::from_be_bytes(wal.get(8..12)?.try_into().ok()?);
     let frame = FRAME_HEADER_BYTES + usize::try_from(page).ok()?;
     let salts = wal.get(16..24)?;
@@ -84,7 +85,8 @@ fn image(base: &Base, cut: usize, directory: &Path) -> anyhow::Result<()> {
     let from = base.directory.path().join("data");
     for entry in fs::read_dir(&from)? {
         let entry = entry?;
-        if entry.file_type()?.is_file() && entry.file_name() != WAL && entry.file_name() != "everturn.db-shm" {
+        if entry.file_type()?.is_file() && entry.file_name() != WAL && entry.file_name() != "everturn.db-shm"
+        {
             fs::copy(entry.path(), directory.join(entry.file_name()))?;
         }
     }
@@ -108,11 +110,8 @@ pub fn run(tally: &Tally, base: &Base, count: usize, seed: u64) -> anyhow::Resul
     while cuts.len() < count {
         cuts.push(usize::try_from(dice.below(base.wal.len() as u64)).unwrap_or(0));
     }
-    if cuts.len() > count {
-        let (first, rest) = cuts.split_at(commits.len().min(count));
-        let step = rest.len().div_ceil((count - first.len()).max(1));
-        cuts = first.iter().chain(rest.iter().step_by(step)).copied().collect();
-    }
+    let (first, rest) = cuts.split_at(commits.len().min(count));
+    let cuts: Vec<usize> = [first, &spread(rest, count - first.len())].concat();
     let held: Mutex<BTreeMap<usize, Vec<(usize, Heads)>>> = Mutex::default();
     let items: Vec<(usize, usize)> = cuts.into_iter().enumerate().collect();
     in_parallel(vec![disk::scratch()?, disk::scratch()?, disk::scratch()?], items, |place, (at, cut)| {
@@ -135,7 +134,11 @@ pub fn run(tally: &Tally, base: &Base, count: usize, seed: u64) -> anyhow::Resul
                     heads.insert(session, log.hashes);
                 }
                 let floor = commits.iter().rev().find(|end| **end <= cut).copied().unwrap_or(0);
-                held.lock().unwrap_or_else(PoisonError::into_inner).entry(floor).or_default().push((cut, heads));
+                held.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .entry(floor)
+                    .or_default()
+                    .push((cut, heads));
             }
         }
         if at % USED_ONE_IN == 0 {
@@ -155,13 +158,21 @@ fn prefixes(tally: &Tally, held: &BTreeMap<usize, Vec<(usize, Heads)>>) {
         let Some((_, first)) = images.first() else { continue };
         for (cut, heads) in images {
             if heads != first {
-                tally.add(&format!("cut at {cut}"), 0, &[format!("it does not hold what the commit at {commit} holds")]);
+                tally.add(
+                    &format!("cut at {cut}"),
+                    0,
+                    &[format!("it does not hold what the commit at {commit} holds")],
+                );
             }
         }
         for (session, log) in before.into_iter().flatten() {
             let now = first.get(session).map_or(&[][..], Vec::as_slice);
             if !now.starts_with(log) {
-                tally.add(&format!("commit at {commit}"), 0, &[format!("{session} is not what it was, and more")]);
+                tally.add(
+                    &format!("commit at {commit}"),
+                    0,
+                    &[format!("{session} is not what it was, and more")],
+                );
             }
         }
         before = Some(first);

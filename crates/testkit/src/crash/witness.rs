@@ -34,14 +34,36 @@ pub enum Line {
 /// What was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Asked {
-    Create { session: SessionId },
-    Branch { from: SessionId },
-    Post { session: SessionId, text: String, mode: PostMode, key: Option<MessageKey>, blob: Option<BlobHash> },
-    Rename { session: SessionId, title: String },
-    Blob { hash: BlobHash, text: String, session: SessionId },
-    Erase { session: SessionId },
+    Create {
+        session: SessionId,
+    },
+    Branch {
+        from: SessionId,
+    },
+    Post {
+        session: SessionId,
+        text: String,
+        mode: PostMode,
+        key: Option<MessageKey>,
+        blob: Option<BlobHash>,
+    },
+    Rename {
+        session: SessionId,
+        title: String,
+    },
+    Blob {
+        hash: BlobHash,
+        text: String,
+        session: SessionId,
+    },
+    Erase {
+        session: SessionId,
+    },
     /// Anything whose acknowledgement names the end of the log only.
-    Other { session: SessionId, name: String },
+    Other {
+        session: SessionId,
+        name: String,
+    },
 }
 
 /// A request and what became of it.

@@ -41,7 +41,9 @@ pub async fn play(directory: &Path, life: Life) -> anyhow::Result<()> {
             let hidden = hide_slots(directory, session_no(2))?;
             let opened = Stage::open(directory, 0, 1_000).await;
             show_slots(&hidden)?;
-            second(&mut opened?).await;
+            let mut stage = opened?;
+            second(&mut stage).await;
+            stage.close().await;
         }
     }
     Ok(())
@@ -57,7 +59,8 @@ pub fn tell_counts() {
 
 /// A crash of one's own making.
 fn end_at_once() {
-    drop(nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::Signal::SIGKILL));
+    let killed = nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::Signal::SIGKILL);
+    debug_assert!(killed.is_ok(), "a signal to oneself cannot be refused");
 }
 
 async fn first(stage: &mut Stage) {
@@ -94,7 +97,7 @@ async fn first(stage: &mut Stage) {
 async fn attachments(stage: &Stage, two: SessionId, three: SessionId) {
     let note = stage.blob(two, "a note that stays").await;
     stage.post(two, Post { blob: note, ..Post::keyed("m2 words=3") }).await;
-    let secret = stage.blob(three, &format!("a note {ERASED_WORD}three that goes")).await;
+    let secret = stage.blob(three, &format!("a note {ERASED_WORD}kept3 that goes")).await;
     let text = format!("m3 words=3 {ERASED_WORD}three");
     stage.post(three, Post { blob: secret, ..Post::keyed(&text) }).await;
     stage.quiet(two).await;
@@ -156,7 +159,7 @@ async fn second(stage: &mut Stage) {
     stage.create(five, None).await;
     // The store dies behind an append.
     fault::fail_next("project.before_commit");
-    let secret = stage.blob(five, &format!("another {ERASED_WORD}five")).await;
+    let secret = stage.blob(five, &format!("another {ERASED_WORD}kept5 that goes")).await;
     let text = format!("m52 words=3 {ERASED_WORD}five");
     stage.post(five, Post { blob: secret, ..Post::keyed(&text) }).await;
     stage.quiet(five).await;

@@ -142,8 +142,12 @@ impl<'a> Book<'a> {
         let Outcome::Acknowledged { seq, turn } = asked.outcome else { return true };
         match asked.rule {
             Rule::Once => self.kept[no],
-            Rule::Keyed => self.keyed.get(asked.effect.as_str()).is_some_and(|at| turn == Some(*at) && *at <= seq),
-            Rule::OnceUnlessNamed => self.kept[no] || meanwhile(&facts.named, asked.low, seq).any(|named| *named),
+            Rule::Keyed => {
+                self.keyed.get(asked.effect.as_str()).is_some_and(|at| turn == Some(*at) && *at <= seq)
+            }
+            Rule::OnceUnlessNamed => {
+                self.kept[no] || meanwhile(&facts.named, asked.low, seq).any(|named| *named)
+            }
             Rule::Stops => meanwhile(&facts.open, asked.low, seq).any(Option::is_none),
             Rule::StopsRun(run) => meanwhile(&facts.open, seq, seq).all(|open| *open != Some(run)),
         }
@@ -174,7 +178,8 @@ fn check_kept(effect: &Effect, facts: &Facts, heard: &BTreeMap<u64, Heard>, aske
     let ended_it = facts.open.get(at) == Some(&Some(run)) && facts.open.get(at + 1) == Some(&None);
     let kept = heard.get(&run).map_or(0, Heard::words);
     if ended_it && kept < words {
-        let told = || format!("entry {} ended run {run} with {kept} words; {words} had been taken", effect.seq);
+        let told =
+            || format!("entry {} ended run {run} with {kept} words; {words} had been taken", effect.seq);
         sums.complain(|sums| &mut sums.words_wrong, told);
     }
 }
@@ -192,6 +197,9 @@ fn check_keys(effects: &[Effect], asked: &[Asked], sums: &mut Sums) {
     // A refusal for the key's sake needs another use of it; with none at all there was nothing to refuse for.
     let refused = asked.iter().filter(|asked| asked.outcome == Outcome::KeyReused).count();
     if refused > 0 && uses.is_empty() {
-        sums.complain(|sums| &mut sums.lost, || format!("{refused} keys were refused and none was ever used"));
+        sums.complain(
+            |sums| &mut sums.lost,
+            || format!("{refused} keys were refused and none was ever used"),
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! What is asked of the session, and how often: one maker a command, drawn by weight.
 
 use session::{
-    Attachment, BlobHash, Command, Flag, Message, MessageKey, PostMode, RunId, SessionId, TurnId, TurnView, View,
+    Attachment, BlobHash, Command, Flag, Message, MessageKey, PostMode, RunId, SessionId, TurnId, TurnView,
+    View,
 };
 
 use super::dice::Dice;

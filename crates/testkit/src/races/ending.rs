@@ -51,7 +51,8 @@ pub(super) async fn ask(
         if page.is_empty() {
             break;
         }
-        let page: Vec<_> = page.iter().map(|turn| Ok((turn.turn, canonical(turn)?))).collect::<anyhow::Result<_>>()?;
+        let page: Vec<_> =
+            page.iter().map(|turn| Ok((turn.turn, canonical(turn)?))).collect::<anyhow::Result<_>>()?;
         turns.splice(0..0, page);
         anyhow::ensure!(turns.len() <= log.len(), "pages do not end");
     }
@@ -120,7 +121,10 @@ fn compare_list(found: &Found, session: SessionId, log: &[Entry], model: &Model,
     // A finished call may leave the row alone for a second.
     let fresh = (active - 1_000_000..=active).contains(&row.active_at.0);
     if seen != own || !fresh {
-        sums.complain(|sums| &mut sums.list, || format!("the list has {row:?}, the model {own:?} at {active}"));
+        sums.complain(
+            |sums| &mut sums.list,
+            || format!("the list has {row:?}, the model {own:?} at {active}"),
+        );
     }
 }
 
@@ -136,7 +140,10 @@ fn compare_pages(
     if rows != found.rows {
         let differs = rows.iter().zip(&found.rows).find(|(log, store)| log != store);
         let counts = (rows.len(), found.rows.len());
-        sums.complain(|sums| &mut sums.pages, || format!("rows of turns {counts:?}, first other one {differs:?}"));
+        sums.complain(
+            |sums| &mut sums.pages,
+            || format!("rows of turns {counts:?}, first other one {differs:?}"),
+        );
     }
     if found.turns.len() != own.len() {
         let counts = (found.turns.len(), own.len());
@@ -152,7 +159,10 @@ fn compare_pages(
         let folded = fold_turn(*turn, &log[from..]).context("a turn of a page is not in the log")?;
         let folded = canonical(&turn_view(&folded))?;
         if *page != folded {
-            sums.complain(|sums| &mut sums.pages, || format!("the page has\n  {page}\n  the log\n  {folded}"));
+            sums.complain(
+                |sums| &mut sums.pages,
+                || format!("the page has\n  {page}\n  the log\n  {folded}"),
+            );
         }
     }
     Ok(())
@@ -166,7 +176,8 @@ fn compare_search(found: &Found, log: &[Entry], model: &Model, sums: &mut Sums) 
         if *hits != own {
             let counts = (hits.len(), own.len());
             let other = hits.symmetric_difference(&own).next().copied();
-            let told = || format!("search for {word} found {counts:?} (store, log), first other one {other:?}");
+            let told =
+                || format!("search for {word} found {counts:?} (store, log), first other one {other:?}");
             sums.complain(|sums| &mut sums.search, told);
         }
     }
@@ -176,7 +187,10 @@ fn compare_search(found: &Found, log: &[Entry], model: &Model, sums: &mut Sums) 
         let said = text(&turn.message, "text").split_whitespace().any(|word| word == "said");
         let hit = messages.is_some_and(|hits| hits.contains(&(TurnId(turn.id), DocumentKind::Message)));
         if said && !hit {
-            sums.complain(|sums| &mut sums.search, || format!("the visible message {} is not found", turn.id));
+            sums.complain(
+                |sums| &mut sums.search,
+                || format!("the visible message {} is not found", turn.id),
+            );
         }
     }
 }
@@ -186,7 +200,8 @@ pub(super) async fn read_log(store: &dyn store::LogStore, id: SessionId) -> anyh
     let opened = store.open(id).await.context("open the session")?;
     let mut log: Vec<Entry> = Vec::new();
     while (log.len() as u64) < opened.end.seq.0 {
-        let entries = store.read(opened.session, Seq(log.len() as u64), 8_192).await.context("read the log")?;
+        let entries =
+            store.read(opened.session, Seq(log.len() as u64), 8_192).await.context("read the log")?;
         anyhow::ensure!(!entries.is_empty(), "the log ends early");
         log.extend(entries);
     }

@@ -48,7 +48,11 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Counts something wrong and tells of the first few.
-    pub(super) fn complain(&mut self, count: impl FnOnce(&mut Self) -> &mut u64, tell: impl FnOnce() -> String) {
+    pub(super) fn complain(
+        &mut self,
+        count: impl FnOnce(&mut Self) -> &mut u64,
+        tell: impl FnOnce() -> String,
+    ) {
         let count = count(self);
         *count += 1;
         if *count <= TOLD_MAX as u64 {
@@ -84,14 +88,17 @@ pub(super) fn judge(log: &[Entry], stage: &Stage, sums: &mut Sums) -> anyhow::Re
     let Seen { mut strings, mut observations } = stage.take_seen();
     observations.sort_by_key(|observation| observation.seq);
     sums.observed += observations.len() as u64;
-    sums.cold_reads += observations.iter().filter(|observation| observation.source != Source::View).count() as u64;
+    sums.cold_reads +=
+        observations.iter().filter(|observation| observation.source != Source::View).count() as u64;
     let mut observations = observations.into_iter().peekable();
     let mut model = Model::default();
     let mut facts = Facts { open: vec![None], named: vec![false] };
     let mut effects: Vec<Effect> = Vec::new();
     let mut heard: BTreeMap<u64, Heard> = BTreeMap::new();
     let mut waiting: BTreeMap<u64, String> = BTreeMap::new();
-    for entry in log {
+    for (at, entry) in log.iter().enumerate() {
+        // Entries of one operation carry one time and become durable together.
+        let whole = log.get(at + 1).is_none_or(|next| next.time != entry.time);
         let (kind, fields) = event(&entry.body)?;
         model.read(entry.seq.0, entry.time.0, &kind, &fields);
         facts.open.push(model.open);
@@ -100,7 +107,10 @@ pub(super) fn judge(log: &[Entry], stage: &Stage, sums: &mut Sums) -> anyhow::Re
         hear(&mut heard, &mut waiting, entry.seq.0, &kind, &fields);
         while let Some(observation) = observations.next_if(|observation| observation.seq <= entry.seq.0) {
             let allowed = model.state(&mut strings);
-            if observation.state != allowed {
+            if !whole {
+                let told = || format!("{:?} at {}, inside an operation", observation.source, observation.seq);
+                sums.complain(|sums| &mut sums.wrong, told);
+            } else if observation.state != allowed {
                 let told = || {
                     let differs = seen::difference(&observation.state, &allowed);
                     format!("{:?} at {}:\n  {differs}", observation.source, observation.seq)
@@ -155,15 +165,23 @@ fn check_words(heard: &BTreeMap<u64, Heard>, spoken: &BTreeMap<u64, Spoken>, sum
     for (run, heard) in heard {
         sums.words += heard.words();
         for (text, letter) in [(&heard.text, 'w'), (&heard.reasoning, 't')] {
-            let in_order = text.split_whitespace().zip(1_u64..).all(|(word, no)| word == format!("r{run}{letter}{no}"));
+            let in_order =
+                text.split_whitespace().zip(1_u64..).all(|(word, no)| word == format!("r{run}{letter}{no}"));
             if !in_order {
                 sums.complain(|sums| &mut sums.words_wrong, || format!("run {run} out of order: {text}"));
             }
         }
         let planned = spoken.get(run).map_or(0, |spoken| spoken.planned);
-        let by_itself = heard.end.as_ref().is_some_and(|end| end == "completed" || end.get("failed").is_some());
+        let by_itself =
+            heard.end.as_ref().is_some_and(|end| end == "completed" || end.get("failed").is_some());
         if by_itself && heard.words() != planned {
-            let told = || format!("run {run} ended by itself with {} of {planned} words: {:?}", heard.words(), heard.end);
+            let told = || {
+                format!(
+                    "run {run} ended by itself with {} of {planned} words: {:?}",
+                    heard.words(),
+                    heard.end
+                )
+            };
             sums.complain(|sums| &mut sums.words_wrong, told);
         }
         // The last messages that went in may not have reached a run that was ended.
@@ -183,7 +201,8 @@ fn check_followed(log: &[Entry], followed: &[Stretch], sums: &mut Sums) {
             let index = usize::try_from(seq - 1).unwrap_or(usize::MAX);
             let right = log.get(index).is_some_and(|entry| (entry.seq.0, entry.hash) == *given);
             if !right {
-                let told = || format!("a follower after {} was given {} in place of {seq}", stretch.after, given.0);
+                let told =
+                    || format!("a follower after {} was given {} in place of {seq}", stretch.after, given.0);
                 sums.complain(|sums| &mut sums.gaps, told);
                 break;
             }

@@ -12,7 +12,6 @@ use super::seen::{State, Strings};
 const SHOWN_TURNS_MAX: usize = 64;
 const SHOWN_BYTES_MAX: usize = 256 * 1024;
 const PUT_BACK_MAX: usize = 16;
-/// Runs of one turn that the model can tell; races stay below.
 const RUNS_MAX: usize = 32;
 
 /// The transcript after some entry.
@@ -92,7 +91,8 @@ impl Model {
             self.active = self.active.max(time);
         }
         match kind {
-            "session_created" | "session_renamed" | "title_generated" | "flag_set" | "id_added" | "id_removed" => {
+            "session_created" | "session_renamed" | "title_generated" | "flag_set" | "id_added"
+            | "id_removed" => {
                 self.about_session(time, kind, fields);
             }
             "message_posted" => self.wait(seq, time, fields, text(fields, "mode")),
@@ -139,7 +139,9 @@ impl Model {
 
     fn moves_activity(&self, kind: &str, fields: &Value) -> bool {
         match kind {
-            "session_created" | "session_renamed" | "message_posted" | "message_edited" | "run_started" => true,
+            "session_created" | "session_renamed" | "message_posted" | "message_edited" | "run_started" => {
+                true
+            }
             "run_ended" => fields["end"].get("interrupted").is_none(),
             "call_finished" => self.open == Some(number(fields, "run")),
             _ => false,
@@ -162,7 +164,9 @@ impl Model {
             "title_generated" if !self.named => self.title = title(),
             "flag_set" => {
                 let names = ["pinned", "archived", "trashed"];
-                for (flag, _) in self.flags.iter_mut().zip(names).filter(|(_, name)| *name == text(fields, "flag")) {
+                for (flag, _) in
+                    self.flags.iter_mut().zip(names).filter(|(_, name)| *name == text(fields, "flag"))
+                {
                     *flag = fields["on"] == true;
                 }
             }
@@ -228,9 +232,7 @@ impl Model {
                 turn.shown = turn.answers.len() - 1;
             }
         }
-        if turn.answers.iter().map(Vec::len).sum::<usize>() > RUNS_MAX {
-            self.lost = Some(format!("turn {id} has more runs than the model can tell"));
-        }
+        turn.forget();
     }
 
     fn end(&mut self, fields: &Value, time: i64) {
@@ -259,7 +261,8 @@ impl Model {
 
     fn run(&mut self, run: u64) -> Option<&mut Run> {
         let turns = self.turns.iter_mut().rev().chain(self.undone.iter_mut().flatten());
-        let mut turns = turns.filter(|turn| turn.answers.iter().flatten().any(|candidate| candidate.id == run));
+        let mut turns =
+            turns.filter(|turn| turn.answers.iter().flatten().any(|candidate| candidate.id == run));
         let turn = turns.next()?;
         turn.rendered = None;
         turn.answers.iter_mut().flatten().find(|candidate| candidate.id == run)
@@ -351,6 +354,30 @@ impl Turn {
         text(&self.message, "text").len() + parts.map(Part::bytes).sum::<usize>()
     }
 
+    /// A turn that has been asked too often lets go of an answer that is neither shown nor the newest; of its very
+    /// first run, when that is the oldest to go.
+    fn forget(&mut self) {
+        if self.answers.iter().map(Vec::len).sum::<usize>() <= RUNS_MAX {
+            return;
+        }
+        let newest = self.answers.iter().flatten().map(|run| run.id).max();
+        let keeps = |runs: &Vec<Run>| runs.iter().any(|run| Some(run.id) == newest);
+        let other = (0..self.answers.len()).find(|at| *at != self.shown && !keeps(&self.answers[*at]));
+        match other.filter(|at| *at > 0) {
+            Some(at) => drop(self.answers.remove(at)),
+            None => {
+                self.answers[0].remove(0);
+                if !self.answers[0].is_empty() {
+                    return;
+                }
+                self.answers.remove(0);
+            }
+        }
+        if self.shown > other.unwrap_or(0) {
+            self.shown -= 1;
+        }
+    }
+
     fn rendered(&mut self, strings: &mut Strings) -> Arc<str> {
         if let Some(rendered) = &self.rendered {
             return rendered.clone();
@@ -368,7 +395,8 @@ impl Turn {
             let cut = run.marker().filter(|_| at + 1 < runs.len());
             parts.extend(cut.map(|marker| json!({ "marker": marker })));
         }
-        let complete = runs.last().and_then(|run| run.end.as_ref()).is_some_and(|(end, _)| end == "completed");
+        let complete =
+            runs.last().and_then(|run| run.end.as_ref()).is_some_and(|(end, _)| end == "completed");
         let first = runs.first().filter(|_| !parts.is_empty());
         json!({
             "turn": self.id,

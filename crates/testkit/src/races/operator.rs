@@ -35,7 +35,7 @@ impl Pace {
     async fn wait(self, begun: Instant, dice: &mut Dice) {
         let calm = (begun.elapsed().as_millis() / WAVE.as_millis()) % 2 == 1;
         let millis = match self {
-            Self::Waves if calm => 40 + dice.below(160),
+            Self::Waves if calm => 60 + dice.below(340),
             Self::Waves => dice.below(8),
             Self::Sparse if dice.chance(30) => 0,
             Self::Sparse => dice.below(60),

@@ -83,5 +83,9 @@ impl Life {
 
 /// Two cores, as on the smallest machine that counts.
 pub(super) fn runtime() -> anyhow::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().context("make a runtime")
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()
+        .context("make a runtime")
 }

@@ -118,7 +118,13 @@ fn enter(life: &Life, stage: &Arc<Stage>, cast: Cast, seed: u64) -> JoinSet<()> 
 }
 
 /// Lets everyone in, and waits until the last one has left.
-async fn race(life: &Life, stage: &Arc<Stage>, cast: Cast, seed: u64, duration: Duration) -> anyhow::Result<()> {
+async fn race(
+    life: &Life,
+    stage: &Arc<Stage>,
+    cast: Cast,
+    seed: u64,
+    duration: Duration,
+) -> anyhow::Result<()> {
     let mut set = enter(life, stage, cast, seed);
     tokio::time::sleep(duration).await;
     stage.set_over(true);
@@ -196,7 +202,10 @@ fn report(sums: &Sums, options: Options, operations_per_second: u64) -> bool {
         report.note(complaint);
     }
     let seconds = options.seconds;
-    report.note(&format!("seed {}, {} s of crowd, {operations_per_second} operations/s", options.seed, seconds));
+    report.note(&format!(
+        "seed {}, {} s of crowd, {operations_per_second} operations/s",
+        options.seed, seconds
+    ));
     report.note(&format!("{} entries, {} words, {} writers", sums.entries, sums.words, sums.writers));
     report.note(&format!("{} acknowledged, {} followers cut off", sums.acknowledged, sums.cut_off));
     let kinds = sums.kinds.iter().map(|(kind, (asked, kept))| format!("{kind} {kept}/{asked}"));

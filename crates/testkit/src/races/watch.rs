@@ -136,7 +136,8 @@ pub(super) async fn observe_cold(store: &dyn LogStore, stage: &Stage, source: So
     let Opened { session, end, snapshot } = store.open(stage.anchor()).await?;
     let mut state = Session::default();
     if let Some(snapshot) = snapshot.filter(|_| source == Source::ColdSnapshot) {
-        state = Session::from_bytes(&snapshot.state).ok_or_else(|| anyhow::anyhow!("a snapshot without a state"))?;
+        state = Session::from_bytes(&snapshot.state)
+            .ok_or_else(|| anyhow::anyhow!("a snapshot without a state"))?;
         anyhow::ensure!(state.link == snapshot.at, "a snapshot of another entry than it says");
     }
     while state.head() < end.seq {

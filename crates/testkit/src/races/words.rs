@@ -119,7 +119,8 @@ impl<'a> Speech<'a> {
 
     async fn step(&self) -> Result<(), RunOver> {
         let steered: Vec<Message> = self.progress.report(Progress::Step).await?;
-        self.counter.note(self.run, |spoken| spoken.steered.extend(steered.into_iter().map(|message| message.text)));
+        self.counter
+            .note(self.run, |spoken| spoken.steered.extend(steered.into_iter().map(|message| message.text)));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hub::{CommandError, Create};
-use session::{Command, Event, Flag, Message, PostMode, SessionId, Session};
+use session::{Command, Event, Flag, Message, PostMode, Session, SessionId};
 use testkit::{Gate, World, script};
 use uuid::Uuid;
 
@@ -20,7 +20,8 @@ fn p1_every_accepted_write_is_there_after_a_cold_start() {
     world.agent.add(script().reasoning("hm").text("one").call(1, "read", "{}").result(1, "42").text("two"));
     world.agent.add(script().text("half").gate(&played).hold());
     let first = world.create();
-    let create = Create { title: Some("second".to_owned()), after: Some(first.session()), ..Create::default() };
+    let create =
+        Create { title: Some("second".to_owned()), after: Some(first.session()), ..Create::default() };
     let session = world.run(world.hub().create(create)).unwrap();
     world.submit(&session, post_once("a", "key"));
     let turn = world.until_quiet(&session).turns[0].turn;
@@ -133,7 +134,8 @@ fn p11_the_end_of_a_run_comes_after_the_last_of_its_output() {
         let whole: String = (0..20).map(|chunk| format!("{chunk} ")).collect();
         assert_eq!(brought.collect::<String>(), whole, "all of it is there");
         let last = log.iter().rposition(|entry| entry.event.output_of() == Some(run)).unwrap();
-        let ended = log.iter().position(|entry| matches!(entry.event, Event::RunEnded { run: of, .. } if of == run));
+        let ended =
+            log.iter().position(|entry| matches!(entry.event, Event::RunEnded { run: of, .. } if of == run));
         assert_eq!(ended, Some(last + 1), "the end follows the last output");
     }
 }

@@ -37,7 +37,8 @@ async fn within(follower: &mut Follower, time: Duration) -> Option<Event> {
 fn p5_text_and_reasoning_are_durable_within_the_flush_interval() {
     let world = World::new();
     let chunk = Gate::default();
-    let stream = (0..4).fold(script().gate(&chunk), |script, _| script.text("a").gate(&chunk).reasoning("b").gate(&chunk));
+    let stream = (0..4)
+        .fold(script().gate(&chunk), |script, _| script.text("a").gate(&chunk).reasoning("b").gate(&chunk));
     world.agent.add(stream.hold());
     let session = world.create();
     let run = world.submit(&session, post("go", PostMode::Queue)).run.unwrap();
@@ -106,10 +107,13 @@ fn p5_a_flood_of_text_becomes_few_entries() {
     world.submit(&session, post("go", PostMode::Queue));
     world.until_quiet(&session);
     let log = world.log(&session);
-    let texts: Vec<&str> = log.iter().filter_map(|entry| match &entry.event {
-        Event::TextAdded { text, .. } => Some(text.as_str()),
-        _ => None,
-    }).collect();
+    let texts: Vec<&str> = log
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::TextAdded { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
     assert_eq!(texts.concat(), "word ".repeat(2_000));
     assert!(texts.len() < 100, "{} entries", texts.len());
 }

@@ -58,10 +58,13 @@ fn race(world: &World, handles: &[SessionHandle], name: &str) -> BTreeSet<String
 /// The messages of a log, each once.
 fn posted(world: &World, session: &SessionHandle) -> BTreeSet<String> {
     let log = world.log(session);
-    let texts: Vec<String> = log.iter().filter_map(|entry| match &entry.event {
-        Event::MessagePosted { message, .. } => Some(message.text.clone()),
-        _ => None,
-    }).collect();
+    let texts: Vec<String> = log
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::MessagePosted { message, .. } => Some(message.text.clone()),
+            _ => None,
+        })
+        .collect();
     let set: BTreeSet<String> = texts.iter().cloned().collect();
     assert_eq!(set.len(), texts.len(), "none is doubled");
     set

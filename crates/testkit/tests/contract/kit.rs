@@ -1,6 +1,5 @@
 //! What the contract's tests share: the transcript as lines, messages with attachments, and hands on the real spool
 //! and database files.
-#![expect(clippy::expect_used, reason = "tests call this; what cannot be set up fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,9 @@ use rusqlite::Connection;
 use session::{Command, Flag, PostMode};
 use testkit::{Gate, World, script};
 
-use crate::kit::{Hidden, cold, count, database, lines, list, newest_run, post, reopened, row, until_settled};
+use crate::kit::{
+    Hidden, cold, count, database, lines, list, newest_run, post, reopened, row, until_settled,
+};
 
 const SECOND_MICROS: i64 = 1_000_000;
 
@@ -115,7 +117,8 @@ fn p3_the_list_shows_a_session_at_once_and_its_newest_state_after_a_run() {
     let played = Gate::default();
     world.agent.add(script().text("half").gate(&played));
     let title = Some("named".to_owned());
-    let session = world.run(world.hub().create(Create { title: title.clone(), ..Create::default() })).unwrap();
+    let session =
+        world.run(world.hub().create(Create { title: title.clone(), ..Create::default() })).unwrap();
     let created = row(&world);
     assert_eq!((created.session, created.title, created.messages), (session.session(), title, 0));
     let accepted = world.submit(&session, post("go", PostMode::Queue));

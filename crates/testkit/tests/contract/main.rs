@@ -1,4 +1,10 @@
 //! The contract, rule by rule, through the hub on the SQLite store. A test's name starts with its rule's id.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what cannot be set up fails the test"
+)]
 
 mod durable;
 mod failure;

@@ -21,7 +21,9 @@ const PATHS: &[Path] = &[
     ("panic", || script().panic(), |_, _| {}),
     ("panic in mid-stream", || script().text("half").panic(), |_, _| {}),
     ("stop", hold, |world, session| submit(world, session, Command::Stop { run: None })),
-    ("interrupting message", hold, |world, session| submit(world, session, post("third", PostMode::Interrupt))),
+    ("interrupting message", hold, |world, session| {
+        submit(world, session, post("third", PostMode::Interrupt))
+    }),
     ("steering message", hold, |world, session| {
         submit(world, session, post("third", PostMode::Steer));
         submit(world, session, Command::Stop { run: None });
@@ -55,10 +57,14 @@ const PATHS: &[Path] = &[
         };
         world.run(stop).unwrap();
     }),
-    ("compaction", || script().text("yes"), |world, session| {
-        let through = world.until_quiet(session).turns[0].turn;
-        submit(world, session, Command::CompactContext { summary: "short".to_owned(), through });
-    }),
+    (
+        "compaction",
+        || script().text("yes"),
+        |world, session| {
+            let through = world.until_quiet(session).turns[0].turn;
+            submit(world, session, Command::CompactContext { summary: "short".to_owned(), through });
+        },
+    ),
 ];
 
 fn hold() -> Script {
@@ -76,7 +82,8 @@ fn messages(view: &View) -> BTreeMap<String, usize> {
         Part::Steered { message, .. } => Some(message),
         _ => None,
     });
-    let all = view.turns.iter().map(|turn| &turn.message).chain(view.queue.iter().map(|queued| &queued.message));
+    let all =
+        view.turns.iter().map(|turn| &turn.message).chain(view.queue.iter().map(|queued| &queued.message));
     let mut counts = BTreeMap::new();
     for Message { text, attachments } in all.chain(steered) {
         assert_eq!(attachments, &message(text).attachments);
@@ -148,7 +155,8 @@ fn c12_a_crash_loses_no_accepted_message_wherever_it_comes() {
 fn c12_a_crash_in_an_outage_loses_no_accepted_message() {
     let mut world = World::new();
     let (asked, spooled) = (Gate::default(), Gate::default());
-    let spools = script().call(1, "read", "{}").gate(&asked).text("half").result(1, "42").gate(&spooled).hold();
+    let spools =
+        script().call(1, "read", "{}").gate(&asked).text("half").result(1, "42").gate(&spooled).hold();
     let (session, gate) = begin(&world, spools);
     gate.open();
     world.run(asked.reached(1));

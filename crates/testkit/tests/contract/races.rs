@@ -123,8 +123,9 @@ fn assert_whole(log: &[Entry], seen: &[Seen]) {
 }
 
 fn chatter(number: usize) -> Script {
-    let talk = script().text("some ").reasoning("thought ").call(1, "read", "{}").result(1, "42").text("text");
-    if number % 3 == 0 { talk.hold() } else { talk }
+    let talk =
+        script().text("some ").reasoning("thought ").call(1, "read", "{}").result(1, "42").text("text");
+    if number.is_multiple_of(3) { talk.hold() } else { talk }
 }
 
 /// Submits commands one after another; that some come too late is part of the race.
@@ -226,7 +227,10 @@ fn p15_an_undo_that_ends_a_run_is_seen_whole() {
         seen
     });
     assert_whole(&world.log(&session), &seen);
-    assert!(seen.iter().all(|seen| seen.view.turns.iter().all(|turn| turn.marker.is_none())), "no stop by itself");
+    assert!(
+        seen.iter().all(|seen| seen.view.turns.iter().all(|turn| turn.marker.is_none())),
+        "no stop by itself"
+    );
     let session = cold(&mut world, &session);
     assert_eq!(world.view(&session).turns, []);
 }
@@ -241,7 +245,8 @@ fn assert_one_piece(view: &View) {
     texts.extend(view.queue.iter().map(|queued| queued.message.text.as_str()));
     let unique: BTreeSet<&str> = texts.iter().copied().collect();
     assert_eq!(unique.len(), texts.len(), "a message stands in one place: {texts:?}");
-    let messages = view.turns.iter().map(|turn| &turn.message).chain(view.queue.iter().map(|queued| &queued.message));
+    let messages =
+        view.turns.iter().map(|turn| &turn.message).chain(view.queue.iter().map(|queued| &queued.message));
     for said in messages {
         assert_eq!(*said, message(&said.text), "with its attachments");
     }

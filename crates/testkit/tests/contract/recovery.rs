@@ -143,7 +143,9 @@ fn r1_a_spool_that_is_away_as_a_whole_is_not_taken_for_an_empty_one() {
 fn r1_what_the_log_has_already_is_not_healed_again() {
     let mut world = World::new();
     let (asked, spooled) = (Gate::default(), Gate::default());
-    world.agent.add(script().call(1, "read", "{}").gate(&asked).text("Once.").result(1, "42").gate(&spooled).hold());
+    world
+        .agent
+        .add(script().call(1, "read", "{}").gate(&asked).text("Once.").result(1, "42").gate(&spooled).hold());
     let session = world.create();
     world.submit(&session, post("go", PostMode::Queue));
     world.run(asked.reached(1));
@@ -187,9 +189,12 @@ fn r2_reads_at_once_start_one_look_and_do_not_wait_for_it() {
     assert_eq!(lines(&healed), with_marker(&WHOLE, "marker recovered"));
 }
 
+/// Puts something in the place of a slot that is away.
+type StandIn = fn(&Hidden);
+
 #[test]
 fn r3_a_journal_that_may_still_arrive_costs_no_attempt() {
-    let stand_ins: [(&str, fn(&Hidden)); 3] = [
+    let stand_ins: [(&str, StandIn); 3] = [
         ("missing", |_| {}),
         ("empty", |hidden| fs::write(hidden.file(), []).unwrap()),
         ("out of reach", |hidden| fs::create_dir(hidden.file()).unwrap()),
@@ -240,7 +245,8 @@ fn r5_output_of_a_dead_run_heals_at_once_and_is_sealed() {
     let session = reopened(&world, &session);
     let healed = ["user go +go.txt", IN_LOG[1], IN_LOG[2], "text Found it."];
     assert_eq!(lines(&world.view(&session)), with_marker(&healed, "marker recovered"));
-    let late = Entry::seal(&last, session::Time(2), last.epoch, Event::TextAdded { run, text: "late".to_owned() });
+    let late =
+        Entry::seal(&last, session::Time(2), last.epoch, Event::TextAdded { run, text: "late".to_owned() });
     assert!(matches!(dead.add(&last, &[&late]), Err(SpoolError::Sealed)));
     let session = cold(&mut world, &session);
     assert_eq!(lines(&world.view(&session)), with_marker(&healed, "marker recovered"));
@@ -258,7 +264,8 @@ fn r5_output_heals_whatever_the_attempt_count() {
     let view = until_settled(&world, &session);
     let healed = ["user go +go.txt", IN_LOG[1], IN_LOG[2], "text Found it."];
     assert_eq!(lines(&view), with_marker(&healed, "marker recovered"));
-    let late = Entry::seal(&last, session::Time(2), last.epoch, Event::TextAdded { run, text: "late".to_owned() });
+    let late =
+        Entry::seal(&last, session::Time(2), last.epoch, Event::TextAdded { run, text: "late".to_owned() });
     assert!(matches!(dead.add(&last, &[&late]), Err(SpoolError::Sealed)));
 }
 

@@ -163,6 +163,7 @@ fn c13_a_crash_keeps_half_a_thought_and_half_a_call_too() {
     let (session, _) = started(&world, script().text("<think>half").draft(1, "write", "{\"file\""));
     let session = cold(&mut world, &session);
     let view = world.until(&session, |view| is_marked(view, MarkerKind::Interrupted));
-    let expected = ["user go +go.txt", "reasoning half", "call 1 write {\"file\" incomplete", "marker interrupted"];
+    let expected =
+        ["user go +go.txt", "reasoning half", "call 1 write {\"file\" incomplete", "marker interrupted"];
     assert_eq!(lines(&view), expected);
 }

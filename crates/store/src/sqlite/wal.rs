@@ -1,0 +1,166 @@
+//! The write-ahead log of SQLite, looked at before SQLite does: it drops everything from the first bad frame on,
+//! without a word. A torn end is only what nobody was told is durable; anything else is damage.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::Fault;
+
+const HEADER_BYTES: usize = 32;
+const FRAME_HEADER_BYTES: usize = 24;
+/// The magic number, but for its last bit, which says in which order the checksums read bytes.
+const MAGIC: u32 = 0x377f_0682;
+
+/// Refuses a log in which something that was synced is damaged.
+pub(super) fn check(path: &Path) -> Result<(), Fault> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    match damage(&bytes) {
+        None => Ok(()),
+        Some(at) => Err(Fault::Refused(format!(
+            "the write-ahead log {} is damaged at byte {at}, and what stands behind it was acknowledged; \
+             restore it, or move it away to go on with what is older",
+            path.display()
+        ))),
+    }
+}
+
+/// Where a log is damaged in the middle, if it is.
+fn damage(bytes: &[u8]) -> Option<usize> {
+    let frame_bytes = |page: u32| FRAME_HEADER_BYTES + usize::try_from(page).unwrap_or(0);
+    let Some(header) = Header::read(bytes) else {
+        // The header is synced before the first frame is written.
+        return (bytes.len() > HEADER_BYTES).then_some(0);
+    };
+    let frame_bytes = frame_bytes(header.page_bytes);
+    let mut sum = header.sum;
+    let mut bad = None;
+    let mut commit_behind = false;
+    let mut frames = bytes[HEADER_BYTES..].chunks_exact(frame_bytes).enumerate();
+    frames.find_map(|(at, frame)| {
+        if frame[8..16] != header.salts {
+            // A frame of an earlier round of the log; one that was damaged here shows by those behind it.
+            bad = bad.or(Some(at));
+            return None;
+        }
+        if bad.is_none() {
+            sum = header.add(sum, &frame[..8]);
+            sum = header.add(sum, &frame[FRAME_HEADER_BYTES..]);
+            if sum != (number(&frame[16..20]), number(&frame[20..24])) {
+                bad = Some(at);
+            }
+        }
+        // Each commit is synced before the next transaction begins, so a frame behind a commit proves the commit.
+        let proven = bad.filter(|_| commit_behind);
+        commit_behind |= bad.is_some() && number(&frame[4..8]) != 0;
+        proven.map(|at| HEADER_BYTES + at * frame_bytes)
+    })
+}
+
+struct Header {
+    page_bytes: u32,
+    salts: [u8; 8],
+    big_endian: bool,
+    sum: (u32, u32),
+}
+
+impl Header {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.get(..HEADER_BYTES)?;
+        let magic = number(&bytes[..4]);
+        let mut salts = [0; 8];
+        salts.copy_from_slice(&bytes[16..24]);
+        let mut header =
+            Self { page_bytes: number(&bytes[8..12]), salts, big_endian: magic & 1 == 1, sum: (0, 0) };
+        header.sum = header.add((0, 0), &bytes[..24]);
+        let sound = magic & !1 == MAGIC
+            && header.page_bytes.is_power_of_two()
+            && (512..=65_536).contains(&header.page_bytes)
+            && header.sum == (number(&bytes[24..28]), number(&bytes[28..32]));
+        sound.then_some(header)
+    }
+
+    fn add(&self, (mut first, mut second): (u32, u32), bytes: &[u8]) -> (u32, u32) {
+        for pair in bytes.chunks_exact(8) {
+            let (one, two) = (self.word(&pair[..4]), self.word(&pair[4..]));
+            first = first.wrapping_add(one).wrapping_add(second);
+            second = second.wrapping_add(two).wrapping_add(first);
+        }
+        (first, second)
+    }
+
+    fn word(&self, bytes: &[u8]) -> u32 {
+        let word = number(bytes);
+        if self.big_endian { word } else { word.swap_bytes() }
+    }
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    let mut number = [0; 4];
+    number.copy_from_slice(bytes);
+    u32::from_be_bytes(number)
+}
+
+/// Writes the log once more, in place, and syncs it. After a failed sync the system may show bytes that the disk
+/// does not have and will not be given again; what is read after this, the disk has.
+pub(super) fn write_again(path: &Path) -> Result<(), Fault> {
+    let file = match File::options().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let bytes = std::fs::read(path)?;
+    file.write_all_at(&bytes, 0)?;
+    file.sync_all()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written() -> (Vec<u8>, usize) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("some.db");
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE words (word TEXT)").unwrap();
+        for word in 0..20 {
+            connection.execute("INSERT INTO words VALUES (?)", [word.to_string().repeat(500)]).unwrap();
+        }
+        let bytes = std::fs::read(directory.path().join("some.db-wal")).unwrap();
+        let frame_bytes = FRAME_HEADER_BYTES + 4_096;
+        assert_eq!((bytes.len() - HEADER_BYTES) % frame_bytes, 0);
+        (bytes, frame_bytes)
+    }
+
+    #[test]
+    fn a_sound_log_and_every_torn_one_pass() {
+        let (bytes, _) = written();
+        for end in (0..bytes.len()).step_by(97) {
+            assert_eq!(damage(&bytes[..end]), None, "cut at {end}");
+        }
+        assert_eq!(damage(&bytes), None);
+    }
+
+    #[test]
+    fn a_bit_that_flips_before_the_last_transactions_is_noticed() {
+        let (bytes, frame_bytes) = written();
+        let frames = bytes[HEADER_BYTES..].chunks_exact(frame_bytes);
+        let commits: Vec<usize> = frames
+            .enumerate()
+            .filter(|(_, frame)| number(&frame[4..8]) != 0)
+            .map(|(at, _)| HEADER_BYTES + at * frame_bytes)
+            .collect();
+        let safe = commits[commits.len() - 2];
+        for byte in (0..safe).step_by(131) {
+            let mut flipped = bytes.clone();
+            flipped[byte] ^= 4;
+            assert!(damage(&flipped).is_some(), "byte {byte} of {safe}");
+        }
+    }
+}
