@@ -10,8 +10,8 @@ use session::{Message, Progress, RunId};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::input::{Input, ProgressAnswer};
 use crate::runner::RunOver;
-use crate::writer::{Input, ProgressAnswer};
 
 /// Least time between two chunks of a run: a reader sees no difference, and an entry carries more.
 const FLUSH_MIN: Duration = Duration::from_millis(33);

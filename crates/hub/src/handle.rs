@@ -6,8 +6,8 @@ use tokio::sync::oneshot;
 use crate::error::{CommandError, FollowError};
 use crate::follow::{Follower, Subscription};
 use crate::hub::Hub;
+use crate::input::Input;
 use crate::load;
-use crate::writer::Input;
 
 /// Tries to reach a writer before giving up: each finds a writer that retired meanwhile.
 const TRIES_MAX: usize = 8;

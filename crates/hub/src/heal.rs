@@ -3,9 +3,10 @@
 use session::{Command, Context, Journal, Link, RunId};
 
 use crate::error::CommandError;
+use crate::input::Input;
 use crate::load;
 use crate::spool::Look;
-use crate::writer::{Input, Stopped, Writer};
+use crate::writer::{Stopped, Writer};
 
 impl Writer {
     /// Closes the run that was going on when its worker died, before anything else is decided.

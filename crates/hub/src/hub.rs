@@ -15,10 +15,11 @@ use crate::clock::Clock;
 use crate::committer::Committer;
 use crate::error::{CommandError, StartError};
 use crate::handle::SessionHandle;
+use crate::input::{Input, Retire};
 use crate::registry::Registry;
 use crate::runner::Runner;
 use crate::spool::Spool;
-use crate::writer::{self, Input, Retire};
+use crate::writer::{self};
 
 /// Inputs that may wait for one writer; whoever sends more waits.
 const MAILBOX_MAX: usize = 256;

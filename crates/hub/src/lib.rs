@@ -23,6 +23,7 @@ mod gather;
 mod handle;
 mod heal;
 mod hub;
+mod input;
 mod load;
 mod outage;
 mod registry;

@@ -9,9 +9,10 @@ use session::{Command, Entry, Event, InterruptReason, Link};
 use store::{AppendError, OpenError, Urgency};
 
 use crate::error::CommandError;
+use crate::input::{Durable, Input, OfEntries, Waiting};
 use crate::load;
 use crate::spool::{Catcher, SpoolError};
-use crate::writer::{Durable, Input, OfEntries, Stopped, Waiting, Writer};
+use crate::writer::{Stopped, Writer};
 
 /// How often an append is tried again, when nothing else says that the store is back.
 const TRY_AGAIN: Duration = Duration::from_millis(500);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use session::SessionId;
 use tokio::sync::mpsc;
 
-use crate::writer::Input;
+use crate::input::Input;
 
 /// Writers by the id under which their log was made, and the other ids that lead to them.
 #[derive(Default)]

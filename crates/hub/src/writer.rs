@@ -7,123 +7,30 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use session::{
-    Accepted, Command, Context, Decision, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId,
-    Runs, Seq, Session, SessionId, SlotNo, View,
+    Accepted, Command, Context, Decision, Entry, Event, Link, Progress, Rejected, RunId, Runs, Session,
+    SessionId, SlotNo,
 };
 use store::{Append, AppendError, Claim, ClaimError, Claiming, Snapshot, StoreError, Urgency};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::effects::Worker;
-use crate::error::{CommandError, FollowError};
-use crate::follow::{self, Followers};
+use crate::error::CommandError;
+use crate::follow::Followers;
 use crate::handle::Acknowledged;
 use crate::hub::Shared;
+use crate::input::{
+    Batch, BatchKind, CommandAnswer, Durable, GivenUp, Input, OfEntries, ProgressAnswer, Retire, Waiting,
+    ends_run, may_start_run,
+};
 use crate::load;
 use crate::outage::Outage;
 use crate::runner::RunOver;
-use crate::spool::Look;
 
 /// Inputs taken into one batch, so that a flood of one session is one append and no other session waits for it.
 const BATCH_INPUTS_MAX: usize = 64;
 /// Entries after which a state is kept to shorten the next fold.
 const SNAPSHOT_ENTRIES: u64 = 1_024;
-
-pub(crate) type CommandAnswer = Result<Acknowledged, CommandError>;
-pub(crate) type ProgressAnswer = Result<Vec<Message>, RunOver>;
-
-/// Everything that can come to a writer.
-pub(crate) enum Input {
-    Command {
-        command: Command,
-        answer: oneshot::Sender<CommandAnswer>,
-    },
-    Progress {
-        run: RunId,
-        progress: Progress,
-        answer: oneshot::Sender<ProgressAnswer>,
-    },
-    Read {
-        answer: oneshot::Sender<Result<View, CommandError>>,
-    },
-    Follow {
-        after: Seq,
-        answer: oneshot::Sender<Result<follow::Subscription, FollowError>>,
-    },
-    Healed {
-        run: RunId,
-        look: Look,
-        links: Vec<Link>,
-    },
-    /// Give the session up once nothing is going on: the hub closes, or the session is erased.
-    Retire {
-        when: Retire,
-        answer: oneshot::Sender<GivenUp>,
-    },
-}
-
-/// What a writer leaves to whoever asked it to give its session up.
-#[derive(Debug)]
-pub(crate) struct GivenUp {
-    pub(crate) claim: Claim,
-    /// Slots that may hold output of the session.
-    pub(crate) slots: Vec<SlotNo>,
-}
-
-/// When a writer gives its session up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Retire {
-    /// Once no run is going on.
-    WhenQuiet,
-    /// At once: the session is erased.
-    Now,
-}
-
-/// Who waits for the batch to be durable.
-pub(crate) enum Waiting {
-    Command(oneshot::Sender<CommandAnswer>, Result<Accepted, Rejected>),
-    Progress(oneshot::Sender<ProgressAnswer>, Result<Vec<Message>, RunOver>, Durable),
-}
-
-/// Where a run wants something to be durable before it goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Durable {
-    /// In the log: a deed follows.
-    InLog,
-    /// In the log, or in the spool while the store is away.
-    Anywhere,
-}
-
-impl Durable {
-    pub(crate) fn of(progress: &Progress) -> Self {
-        match progress {
-            Progress::Step | Progress::CallAsked { .. } => Self::InLog,
-            _ => Self::Anywhere,
-        }
-    }
-}
-
-/// What was decided and is not durable yet.
-#[derive(Default)]
-pub(crate) struct Batch {
-    pub(crate) entries: Vec<Arc<Entry>>,
-    pub(crate) waiting: Vec<Waiting>,
-    pub(crate) effects: Vec<Effect>,
-}
-
-impl Batch {
-    fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.waiting.is_empty()
-    }
-
-    /// Whether it holds nothing but what people asked for, and wait for.
-    fn is_asked_for(&self) -> bool {
-        let asked = |waiting: &Waiting| matches!(waiting, Waiting::Command(..));
-        !self.waiting.is_empty()
-            && self.waiting.iter().all(asked)
-            && self.entries.iter().all(|entry| entry.event.output_of().is_none())
-    }
-}
 
 /// Why a writer ends. Callers that wait are told; the next writer reads the log.
 #[derive(Debug)]
@@ -693,157 +600,5 @@ impl Writer {
             Some(input) => Some(input),
             None => self.mailbox.recv().await,
         }
-    }
-}
-
-/// Whether a command ends the run that is going on.
-fn ends_run(command: &Command) -> bool {
-    match command {
-        Command::Stop { .. }
-        | Command::Undo { .. }
-        | Command::Retry
-        | Command::EditMessage { .. }
-        | Command::Clear
-        | Command::Interrupt { .. }
-        | Command::PostMessage { mode: session::PostMode::Interrupt, .. } => true,
-        Command::Create { .. }
-        | Command::Branch { .. }
-        | Command::PostMessage { .. }
-        | Command::EditQueued { .. }
-        | Command::RemoveQueued { .. }
-        | Command::PutBack
-        | Command::Continue
-        | Command::ChooseAnswer { .. }
-        | Command::Rename { .. }
-        | Command::SuggestTitle { .. }
-        | Command::SetFlag { .. }
-        | Command::AddId { .. }
-        | Command::RemoveId { .. }
-        | Command::CompactContext { .. }
-        | Command::Progress { .. }
-        | Command::Heal { .. }
-        | Command::TakeQueued => false,
-    }
-}
-
-/// Whether a command may start a run, which then wants a spool slot.
-fn may_start_run(command: &Command) -> bool {
-    match command {
-        Command::PostMessage { .. } | Command::Continue | Command::TakeQueued => true,
-        Command::Progress { progress, .. } => {
-            matches!(progress, Progress::Completed | Progress::Failed { .. })
-        }
-        other => ends_run(other),
-    }
-}
-
-/// Which points a batch passes.
-enum BatchKind {
-    Accept,
-    Output,
-    Stop,
-    End,
-}
-
-impl BatchKind {
-    fn of(entries: &[Arc<Entry>]) -> Self {
-        let mut kind = Self::Accept;
-        for entry in entries {
-            match &entry.event {
-                Event::RunEnded { end: session::RunEnd::Stopped { .. }, .. } => return Self::Stop,
-                Event::RunEnded { .. } => kind = Self::End,
-                event if event.output_of().is_some() && matches!(kind, Self::Accept) => kind = Self::Output,
-                _ => {}
-            }
-        }
-        kind
-    }
-
-    fn before(&self) -> &'static str {
-        match self {
-            Self::Accept => "accept.before_append",
-            Self::Output => "output.before_append",
-            Self::Stop => "stop.before_append",
-            Self::End => "end.before_append",
-        }
-    }
-
-    fn after(&self) -> &'static str {
-        match self {
-            Self::Accept => "accept.after_append",
-            Self::Output => "output.after_append",
-            Self::Stop => "stop.after_append",
-            Self::End => "end.after_append",
-        }
-    }
-}
-
-impl Waiting {
-    pub(crate) fn acknowledge(self, seq: Seq) {
-        // A caller that stopped waiting finds what it asked for in the log.
-        match self {
-            Self::Command(answer, Ok(accepted)) => {
-                drop(answer.send(Ok(Acknowledged { seq, turn: accepted.turn, run: accepted.run })));
-            }
-            Self::Command(answer, Err(rejected)) => drop(answer.send(Err(rejected.into()))),
-            Self::Progress(answer, steered, _) => drop(answer.send(steered)),
-        }
-    }
-
-    pub(crate) fn fail(self, error: &CommandError) {
-        match self {
-            Self::Command(answer, _) => drop(answer.send(Err(error.clone()))),
-            Self::Progress(answer, ..) => drop(answer.send(Err(RunOver))),
-        }
-    }
-}
-
-impl Input {
-    /// Whether it is a command that ends the run that is going on.
-    pub(crate) fn ends_run(&self) -> bool {
-        matches!(self, Self::Command { command, .. } if ends_run(command))
-    }
-
-    /// Whether everything before it must be durable first, and nothing may share its batch.
-    fn stands_alone(&self) -> bool {
-        match self {
-            Self::Command { command, .. } => matches!(
-                command,
-                Command::PostMessage { key: Some(_), .. }
-                    | Command::EditMessage { key: Some(_), .. }
-                    | Command::AddId { .. }
-                    | Command::RemoveId { .. }
-            ),
-            Self::Progress { .. } => false,
-            Self::Read { .. } | Self::Follow { .. } | Self::Healed { .. } | Self::Retire { .. } => true,
-        }
-    }
-
-    pub(crate) fn fail(self, error: &CommandError) {
-        // Whoever asked may be gone.
-        match self {
-            Self::Command { answer, .. } => drop(answer.send(Err(error.clone()))),
-            Self::Progress { answer, .. } => drop(answer.send(Err(RunOver))),
-            Self::Read { answer } => drop(answer.send(Err(error.clone()))),
-            Self::Follow { answer, .. } => drop(answer.send(Err(error.clone().into()))),
-            Self::Healed { .. } | Self::Retire { .. } => {}
-        }
-    }
-}
-
-/// Ends and marks may use the disk's reserve.
-pub(crate) trait OfEntries {
-    fn of(entries: &[Arc<Entry>]) -> Self;
-}
-
-impl OfEntries for Urgency {
-    fn of(entries: &[Arc<Entry>]) -> Self {
-        let essential = entries.iter().any(|entry| {
-            matches!(
-                entry.event,
-                Event::RunEnded { .. } | Event::RecoverySettled { .. } | Event::FlagSet { .. }
-            )
-        });
-        if essential { Self::Essential } else { Self::Normal }
     }
 }

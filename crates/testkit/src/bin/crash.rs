@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use session::SessionId;
 use testkit::Report;
 use testkit::crash::cases::Tally;
-use testkit::crash::disk::Helpers;
+use testkit::crash::disk::Tools;
 use testkit::crash::points::{self, Counted, Place};
 use testkit::crash::witness::{Line, Witness, read, say};
 use testkit::crash::work::{self, Life};
@@ -76,10 +76,10 @@ fn campaign(words: &[&str]) -> anyhow::Result<()> {
     }
     let begun = child::now();
     let mut report = Report::default();
-    let helpers = Helpers::build()?;
+    let tools = Tools::build()?;
     for part in PARTS.into_iter().filter(|part| only.is_empty() || only.contains(part)) {
         let begun = child::now();
-        if let Err(error) = play(&mut report, part, &size, &helpers) {
+        if let Err(error) = play(&mut report, part, &size, &tools) {
             report.note(&format!("{part}: {error:#}"));
             report.line(&format!("{part}.done"), 0, 1, false);
         }
@@ -89,17 +89,17 @@ fn campaign(words: &[&str]) -> anyhow::Result<()> {
     if report.verdict("crash") { Ok(()) } else { std::process::exit(1) }
 }
 
-fn play(report: &mut Report, part: &str, size: &Size, helpers: &Helpers) -> anyhow::Result<()> {
+fn play(report: &mut Report, part: &str, size: &Size, tools: &Tools) -> anyhow::Result<()> {
     let tally = Tally::default();
     match part {
-        "points" => at_points(report, size, &points::count()?, helpers)?,
-        "random" => at_random(report, size, helpers)?,
+        "points" => at_points(report, size, &points::count()?, tools)?,
+        "random" => at_random(report, size, tools)?,
         "torn" => {
             torn::run(&tally, &torn::base(7)?, size.torn, 1)?;
             figures(report, "torn", &tally, size.torn, 0);
         }
         "eio" => {
-            let calls = eio::run(&tally, &points::count()?, helpers, size.failing)?;
+            let calls = eio::run(&tally, &points::count()?, tools, size.failing)?;
             report.note(&format!("eio: {calls} writes and syncs in both lives"));
             figures(report, "eio", &tally, 20, 5);
         }
@@ -128,7 +128,7 @@ fn figures(report: &mut Report, name: &str, tally: &Tally, least: usize, acked: 
     }
 }
 
-fn at_points(report: &mut Report, size: &Size, counted: &Counted, helpers: &Helpers) -> anyhow::Result<()> {
+fn at_points(report: &mut Report, size: &Size, counted: &Counted, tools: &Tools) -> anyhow::Result<()> {
     let unreached = counted.unreached();
     report.line("points.listed", fault::POINTS.len(), 1, !fault::POINTS.is_empty());
     for point in &unreached {
@@ -137,7 +137,7 @@ fn at_points(report: &mut Report, size: &Size, counted: &Counted, helpers: &Help
     report.line("points.unreached", unreached.len(), 0, unreached.is_empty());
     let cases = if size.all_points { counted.all() } else { counted.some() };
     let (tally, count) = (Tally::default(), cases.len());
-    let missed = points::run(&tally, counted, helpers, cases)?;
+    let missed = points::run(&tally, counted, tools, cases)?;
     for what in missed.iter().take(20) {
         report.note(&format!("points: {what} was not met"));
     }
@@ -146,14 +146,14 @@ fn at_points(report: &mut Report, size: &Size, counted: &Counted, helpers: &Help
     Ok(())
 }
 
-fn at_random(report: &mut Report, size: &Size, helpers: &Helpers) -> anyhow::Result<()> {
+fn at_random(report: &mut Report, size: &Size, tools: &Tools) -> anyhow::Result<()> {
     let places =
         |make: fn() -> anyhow::Result<Place>| (0..3).map(|_| make()).collect::<anyhow::Result<Vec<_>>>();
     let (kills, cuts) = (Tally::default(), Tally::default());
     let (memory, disks) = (places(Place::memory)?, places(Place::disk)?);
     std::thread::scope(|scope| {
-        let killing = scope.spawn(|| random::run(&kills, memory, helpers, size.kills, 3));
-        let cutting = random::run(&cuts, disks, helpers, size.cuts, 4);
+        let killing = scope.spawn(|| random::run(&kills, memory, tools, size.kills, 3));
+        let cutting = random::run(&cuts, disks, tools, size.cuts, 4);
         killing.join().map_err(|_| anyhow::anyhow!("a worker panicked"))??;
         cutting
     })?;

@@ -1,5 +1,5 @@
 //! Disks that can be cut from power: ext4 images on loop devices, unmounted and detached whatever happens. Small
-//! disks that can be filled, and the helpers in C.
+//! disks that can be filled, and the tools in C.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -84,8 +84,8 @@ impl Disk {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn cut(&self, helpers: &Helpers) -> anyhow::Result<()> {
-        tool(text(&helpers.power_off)?, &[text(&self.mount)?])?;
+    pub fn cut(&self, tools: &Tools) -> anyhow::Result<()> {
+        tool(text(&tools.power_off)?, &[text(&self.mount)?])?;
         Ok(())
     }
 
@@ -130,15 +130,15 @@ fn complain(error: &anyhow::Error) {
     eprintln!("a disk of the campaign was not taken away: {error}");
 }
 
-/// The helpers in C, built once.
+/// The tools in C, built once.
 #[derive(Debug)]
-pub struct Helpers {
+pub struct Tools {
     pub power_off: PathBuf,
     pub fail_io: PathBuf,
     _directory: TempDir,
 }
 
-impl Helpers {
+impl Tools {
     /// Builds them.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use anyhow::Context;
 
 use super::cases::{Tally, acked, in_parallel, verify, while_working};
 use super::child;
-use super::disk::{self, Helpers};
+use super::disk::{self, Tools};
 use super::points::{Counted, Place};
 use super::witness::Line;
 use super::work::Life;
@@ -28,11 +28,11 @@ struct Case {
 ///
 /// # Errors
 /// When the campaign itself cannot go on.
-pub fn run(tally: &Tally, counted: &Counted, helpers: &Helpers, most: Option<u64>) -> anyhow::Result<u64> {
+pub fn run(tally: &Tally, counted: &Counted, tools: &Tools, most: Option<u64>) -> anyhow::Result<u64> {
     let mut cases = Vec::new();
     let mut calls = 0;
     for life in [Life::First, Life::Second] {
-        let end = first_clean(tally, counted, helpers, life)?;
+        let end = first_clean(tally, counted, tools, life)?;
         calls += end - 1;
         let step = most.map_or(1, |most| end.div_ceil(most).max(1));
         for (variant, count) in [1, IN_A_ROW].into_iter().enumerate() {
@@ -43,22 +43,22 @@ pub fn run(tally: &Tally, counted: &Counted, helpers: &Helpers, most: Option<u64
         }
     }
     in_parallel((0..4).map(|_| Place::memory()).collect::<anyhow::Result<_>>()?, cases, |place, case| {
-        one(tally, counted, helpers, place, case).map(drop)
+        one(tally, counted, tools, place, case).map(drop)
     })?;
     Ok(calls)
 }
 
 /// About the first k that a life does not reach: doubled until a run passes untouched, then halved back.
-fn first_clean(tally: &Tally, counted: &Counted, helpers: &Helpers, life: Life) -> anyhow::Result<u64> {
+fn first_clean(tally: &Tally, counted: &Counted, tools: &Tools, life: Life) -> anyhow::Result<u64> {
     let place = Place::memory()?;
     let mut reached = 64;
-    while one(tally, counted, helpers, &place, Case { life, at: reached, count: 1 })? {
+    while one(tally, counted, tools, &place, Case { life, at: reached, count: 1 })? {
         reached *= 2;
     }
     let (mut low, mut high) = (reached / 2, reached);
     while high - low > reached / 16 {
         let middle = u64::midpoint(low, high);
-        if one(tally, counted, helpers, &place, Case { life, at: middle, count: 1 })? {
+        if one(tally, counted, tools, &place, Case { life, at: middle, count: 1 })? {
             low = middle;
         } else {
             high = middle;
@@ -68,13 +68,7 @@ fn first_clean(tally: &Tally, counted: &Counted, helpers: &Helpers, life: Life) 
 }
 
 /// Runs one case. Says whether the call was reached.
-fn one(
-    tally: &Tally,
-    counted: &Counted,
-    helpers: &Helpers,
-    place: &Place,
-    case: Case,
-) -> anyhow::Result<bool> {
+fn one(tally: &Tally, counted: &Counted, tools: &Tools, place: &Place, case: Case) -> anyhow::Result<bool> {
     let directory = place.path().join("data");
     let mut lines = Vec::new();
     let name = match case.life {
@@ -86,7 +80,7 @@ fn one(
         }
     };
     let environment = [
-        ("LD_PRELOAD", helpers.fail_io.to_str().context("a path that is not text")?.to_owned()),
+        ("LD_PRELOAD", tools.fail_io.to_str().context("a path that is not text")?.to_owned()),
         ("FAIL_DIR", directory.to_str().context("a path that is not text")?.to_owned()),
         ("FAIL_AT", case.at.to_string()),
         ("FAIL_COUNT", case.count.to_string()),

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::cases::{Tally, acked, in_parallel, verify, while_working};
 use super::child::{self, Child, Wait};
-use super::disk::{self, Disk, Helpers};
+use super::disk::{self, Disk, Tools};
 use super::witness::{Line, Witness};
 use super::work::Life;
 
@@ -163,18 +163,13 @@ impl Counted {
 ///
 /// # Errors
 /// When the campaign itself cannot go on.
-pub fn run(
-    tally: &Tally,
-    counted: &Counted,
-    helpers: &Helpers,
-    cases: Vec<Case>,
-) -> anyhow::Result<Vec<String>> {
+pub fn run(tally: &Tally, counted: &Counted, tools: &Tools, cases: Vec<Case>) -> anyhow::Result<Vec<String>> {
     let missed = Mutex::new(Vec::new());
     let (cuts, others): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(|case| case.mode == Mode::Cut);
     let work = |place: &Place, case: Case| -> anyhow::Result<()> {
         let (mut tried, mut tries) = (case, 4);
         // How work is batched differs from run to run, and so does the last hit.
-        while !one(tally, counted, helpers, place, tried)? {
+        while !one(tally, counted, tools, place, tried)? {
             if tried.hit == 1 && tries > 0 {
                 tries -= 1;
                 continue;
@@ -201,13 +196,7 @@ pub fn run(
 }
 
 /// Runs one case. Says whether its point was met.
-fn one(
-    tally: &Tally,
-    counted: &Counted,
-    helpers: &Helpers,
-    place: &Place,
-    case: Case,
-) -> anyhow::Result<bool> {
+fn one(tally: &Tally, counted: &Counted, tools: &Tools, place: &Place, case: Case) -> anyhow::Result<bool> {
     let directory = place.path().join("data");
     let mut lines = Vec::new();
     if case.life == Life::Second {
@@ -227,7 +216,7 @@ fn one(
     let mut child = Child::start(&[OsStr::new(play(case.life)), directory.as_os_str()], &armed)?;
     let frozen = child.wait(if case.mode == Mode::Cut { Wait::ForFreeze } else { Wait::ForEnd })?;
     if let Some(disk) = place.disk.as_ref().filter(|_| frozen) {
-        disk.cut(helpers)?;
+        disk.cut(tools)?;
     }
     let ended = child.end()?;
     if let Some(disk) = place.disk.as_ref().filter(|_| frozen) {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::cases::{Tally, acked, in_parallel, verify, while_working};
 use super::child::{Child, Wait};
 use super::dice::Dice;
-use super::disk::Helpers;
+use super::disk::Tools;
 use super::points::Place;
 use super::stage::{Post, Stage, session_no};
 
@@ -90,13 +90,7 @@ async fn disturb(stage: &Stage, mut dice: Dice, until: Instant) {
 ///
 /// # Errors
 /// When the campaign itself cannot go on.
-pub fn run(
-    tally: &Tally,
-    places: Vec<Place>,
-    helpers: &Helpers,
-    count: u64,
-    seed: u64,
-) -> anyhow::Result<()> {
+pub fn run(tally: &Tally, places: Vec<Place>, tools: &Tools, count: u64, seed: u64) -> anyhow::Result<()> {
     let chains: Vec<u64> = (0..count.div_ceil(ROUNDS)).collect();
     in_parallel(places, chains, |place, chain| {
         let rounds = ROUNDS.min(count - chain * ROUNDS);
@@ -111,7 +105,7 @@ pub fn run(
             let frozen = child.wait(Wait::For(Duration::from_millis(20 + dice.below(300))))?;
             let cut = place.disk.as_ref().filter(|_| frozen);
             if let Some(disk) = cut {
-                disk.cut(helpers)?;
+                disk.cut(tools)?;
             }
             let ended = child.end()?;
             if let Some(disk) = cut {

@@ -6,7 +6,7 @@ use anyhow::Context;
 use hub::Hub;
 use session::{Entry, RunId, Seq, SessionId, TurnId, fold_turn, run_text, turn_view};
 use store::catalog::{TurnIndex, document};
-use store::{Catalog, DocumentKind, ListQuery, ListRow, Shelf};
+use store::{DocumentKind, ListQuery, ListRow, Shelf, Store};
 
 use super::judge::Sums;
 use super::model::{Model, text};
@@ -23,6 +23,7 @@ const FOLDED: usize = 60;
 #[derive(Debug, Default)]
 pub(super) struct Found {
     row: Option<ListRow>,
+    open_runs: usize,
     rows: Vec<store::TurnRow>,
     /// Pages from the newest back, as one list, oldest first.
     turns: Vec<(TurnId, String)>,
@@ -34,7 +35,7 @@ type Documents = BTreeSet<(TurnId, DocumentKind)>;
 /// Asks the catalog everything. The session is at rest.
 pub(super) async fn ask(
     hub: &Hub,
-    store: &dyn Catalog,
+    store: &dyn Store,
     session: SessionId,
     anchor: SessionId,
     log: &[Entry],
@@ -42,6 +43,8 @@ pub(super) async fn ask(
     store.settle().await.context("settle")?;
     let query = ListQuery { shelf: Shelf::Active, before: None, count: 100 };
     let row = store.list(query).await.context("list")?.into_iter().find(|row| row.session == session);
+    let open_runs = store.open_runs().await.context("list open runs")?;
+    let open_runs = open_runs.iter().filter(|run| run.session == session).count();
     let rows = store.turns(session, None, usize::MAX).await.context("list turns")?;
     let handle = hub.open(anchor);
     let mut turns: Vec<(TurnId, String)> = Vec::new();
@@ -62,7 +65,7 @@ pub(super) async fn ask(
         let found = found.iter().filter(|hit| hit.session == session).map(|hit| (hit.turn, hit.kind));
         hits.insert(word, found.collect());
     }
-    Ok(Found { row, rows, turns, hits })
+    Ok(Found { row, open_runs, rows, turns, hits })
 }
 
 fn canonical(turn: &session::TurnView) -> anyhow::Result<String> {
@@ -114,6 +117,10 @@ fn compare_list(found: &Found, session: SessionId, log: &[Entry], model: &Model,
     }
     if found.row.as_ref() != Some(&row) {
         sums.complain(|sums| &mut sums.list, || format!("the list has {:?}, the log {row:?}", found.row));
+    }
+    if found.open_runs != model.open.iter().len() {
+        let told = || format!("the store names {} open runs, the model {:?}", found.open_runs, model.open);
+        sums.complain(|sums| &mut sums.list, told);
     }
     let (pinned, active) = model.pinned_and_active();
     let seen = (row.title.clone(), row.named_by_person, row.run, row.messages, row.pinned);

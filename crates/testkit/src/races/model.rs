@@ -237,8 +237,8 @@ impl Model {
 
     fn end(&mut self, fields: &Value, time: i64) {
         let run = number(fields, "run");
-        if self.open == Some(run) {
-            self.open = None;
+        if self.open.take() != Some(run) {
+            self.lost = Some(format!("run {run} ends, which is not going on"));
         }
         if fields["end"]["interrupted"]["recovering"] == true {
             self.lost = Some(format!("run {run} is being recovered, though the store refused nothing"));

@@ -377,6 +377,9 @@ fn tidy_the_contract_is_complete() {
     contract::read_rules(&workspace_root()).expect("every rule stands in its place");
 }
 
+/// Mutants that only a power cut can tell from the product: the crash campaign finds them, no test of a rule does.
+const FOUND_BY_POWER_CUTS: &[&str] = &["no_sync"];
+
 #[test]
 fn tidy_mutants_bite_rules_that_exist() {
     let rules = contract::read_rules(&workspace_root()).expect("the contract can be read");
@@ -389,7 +392,7 @@ fn tidy_mutants_bite_rules_that_exist() {
         }
         let strangers = mutant.bites.iter().filter(|bitten| !ids.contains(**bitten));
         broken.extend(strangers.map(|bitten| format!("{} bites {bitten}, which is no rule", mutant.name)));
-        if mutant.bites.is_empty() {
+        if mutant.bites.is_empty() && !FOUND_BY_POWER_CUTS.contains(&mutant.name) {
             broken.push(format!("{} bites nothing", mutant.name));
         }
     }
