@@ -11,9 +11,18 @@ pub const POINTS: &[&str] = &[
     // Opening a store.
     "store.lock",
     "store.open",
+    "wal.before_rewrite",
+    "wal.before_sync",
+    "wal.after_sync",
     "migrate.before_commit",
     "migrate.after_commit",
     "store.tail_loaded",
+    "nodes.before_commit",
+    "nodes.after_commit",
+    "use.before_note",
+    "use.after_note",
+    "heartbeat.before_commit",
+    "heartbeat.after_commit",
     // A claim.
     "claim.before_commit",
     "claim.after_commit",
@@ -52,6 +61,8 @@ pub const POINTS: &[&str] = &[
     "trim.after_commit",
     "snapshot.before_commit",
     "snapshot.after_commit",
+    "vacuum.before",
+    "vacuum.after",
     "checkpoint.before",
     "checkpoint.after",
     // Blobs.
@@ -70,6 +81,8 @@ pub const POINTS: &[&str] = &[
     "heal.after_append",
     "spool.before_release",
     "spool.after_release",
+    "spool.before_wipe",
+    "spool.after_wipe",
     // Recovery, drain, eviction, erasing.
     "recover.before_append",
     "recover.after_append",
@@ -80,9 +93,14 @@ pub const POINTS: &[&str] = &[
     "erase.before_commit",
     "erase.after_commit",
     "erase.before_blobs",
+    "erase.before_forget",
+    "erase.after_forget",
     "erase.after_blobs",
     "revive.before_open",
     "revive.after_open",
+    // A clean end.
+    "close.before_note",
+    "close.after_note",
 ];
 
 /// Marks a site. Fails only in a test build, when told to.

@@ -151,7 +151,9 @@ impl Hub {
             let spool = Spool::open(directory, 0)?;
             // Before any slot is made: a new file in the place of a missing one would look like an unused journal.
             named.iter().for_each(|slot| spool.reserve(*slot));
-            spool.release_unnamed(&named)?;
+            if let Err(error) = spool.release_unnamed(&named) {
+                tracing::warn!(%error, "spool slots that nobody needs stay out of use");
+            }
             spool.grow(count).map(|()| spool)
         });
         let spool = opened.await.map_err(std::io::Error::other)??;

@@ -84,17 +84,22 @@ impl Spool {
         let spool = Self { directory, slots: Mutex::new(slots) };
         let made = spool.slots().made;
         for no in 1..=made {
-            if let Ok(Some(header)) = spool.header(SlotNo(no))
-                && !header.used
-            {
-                if header.stained {
-                    wipe(&File::options().read(true).write(true).open(spool.path(SlotNo(no)))?, &header)?;
-                }
+            if spool.make_free(SlotNo(no)).unwrap_or(false) {
                 spool.slots().free.insert(no);
             }
         }
         spool.grow(count)?;
         Ok(spool)
+    }
+
+    /// Says whether a slot holds nothing that is wanted, and wipes what a crash left in it.
+    fn make_free(&self, slot: SlotNo) -> io::Result<bool> {
+        let file = File::options().read(true).write(true).open(self.path(slot))?;
+        let Some(header) = read_header(&file)?.filter(|header| !header.used) else { return Ok(false) };
+        if header.stained {
+            wipe(&file, &header)?;
+        }
+        Ok(true)
     }
 
     fn slots(&self) -> MutexGuard<'_, Slots> {
@@ -371,8 +376,10 @@ fn write_header(file: &File, header: &Header) -> io::Result<()> {
 fn wipe(file: &File, header: &Header) -> io::Result<()> {
     let bytes = read_all(file)?;
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    fault::hit("spool.before_wipe")?;
     file.write_all_at(&vec![0; end], HEADER_BYTES)?;
     file.sync_data()?;
+    fault::hit("spool.after_wipe")?;
     write_header(file, &Header { used: false, stained: false, ..*header })
 }
 

@@ -190,20 +190,26 @@ impl Writer {
 
     /// Waits for inputs; says no when the session was idle for long enough.
     async fn wait(&mut self) -> bool {
-        let idle = self.state.open_run.is_none() && self.state.queue.is_empty() && self.followers.is_empty();
-        let mut taken = Vec::new();
-        let came = if idle {
+        loop {
+            let mut taken = Vec::new();
             let deadline = Instant::now() + self.shared.settings.idle_after;
-            tokio::select! {
+            let count = tokio::select! {
                 biased;
-                count = self.mailbox.recv_many(&mut taken, BATCH_INPUTS_MAX) => count > 0,
-                () = tokio::time::sleep_until(deadline) => false,
+                count = self.mailbox.recv_many(&mut taken, BATCH_INPUTS_MAX) => Some(count),
+                () = tokio::time::sleep_until(deadline) => None,
+            };
+            self.inputs.extend(taken);
+            match count {
+                Some(count) => return count > 0,
+                None if self.is_idle() => return false,
+                // A follower that leaves tells nobody, so it is looked for again.
+                None => {}
             }
-        } else {
-            self.mailbox.recv_many(&mut taken, BATCH_INPUTS_MAX).await > 0
-        };
-        self.inputs.extend(taken);
-        came
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.state.open_run.is_none() && self.state.queue.is_empty() && self.followers.is_empty()
     }
 
     /// Decides inputs until one must see the others durable first.

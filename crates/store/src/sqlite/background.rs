@@ -307,8 +307,10 @@ fn save_snapshot(connection: &Connection, session: SessionId, snapshot: &Snapsho
 /// Gives free pages back to the disk. The pragma frees one page a step, so it must be stepped to its end.
 fn vacuum(connection: &Connection, pages: i64) -> Result<(), Fault> {
     let mut steps = connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+    fault::hit("vacuum.before")?;
     let mut rows = steps.query([])?;
     while rows.next()?.is_some() {}
+    fault::hit("vacuum.after")?;
     Ok(())
 }
 

@@ -52,22 +52,33 @@ pub(super) fn doom(connection: &Connection, blobs: &BTreeSet<BlobHash>) -> Resul
     Ok(())
 }
 
-/// Removes the files of doomed blobs.
-pub(super) fn remove_doomed(connection: &Connection, blobs: &BlobDirectory) -> Result<(), Fault> {
+/// Removes the files of doomed blobs, but for those that somebody came to use since, or is about to.
+pub(super) fn remove_doomed(
+    connection: &Connection,
+    blobs: &BlobDirectory,
+    is_fresh: impl Fn(&BlobHash) -> bool,
+) -> Result<(), Fault> {
     let mut select = connection.prepare("SELECT blob FROM doomed_blobs")?;
     let doomed: Vec<BlobHash> =
         select.query_map([], |row| row.get(0).map(BlobHash))?.collect::<rusqlite::Result<_>>()?;
     if doomed.is_empty() {
         return Ok(());
     }
+    let in_tail = tail_blobs(connection, "no != 0", [])?;
+    let mut used = connection.prepare("SELECT 1 FROM blob_uses WHERE blob = ? LIMIT 1")?;
     for blob in &doomed {
+        if is_fresh(blob) || in_tail.contains(blob) || used.exists([&blob.0])? {
+            continue;
+        }
         match blobs.remove(blob) {
             // A message may name a blob that never came.
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
     }
+    fault::hit("erase.before_forget")?;
     connection.execute("DELETE FROM doomed_blobs", [])?;
+    fault::hit("erase.after_forget")?;
     Ok(())
 }
 

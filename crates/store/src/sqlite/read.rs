@@ -16,6 +16,11 @@ use super::append::{link, shelf_number};
 use super::tail::{Tail, TailSession};
 use super::{Fault, Shared, pack};
 
+/// Looks at the tail before a log that is shorter than something proves counts as damaged: 100 ms in all, many times
+/// what the writing thread needs from a commit to telling of it.
+const TAIL_LOOKS_MAX: usize = 50;
+const TAIL_LOOK_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+
 /// Where an id leads: `None` never used, `Some(None)` deleted.
 pub(super) fn id(connection: &Connection, session: SessionId) -> Result<Option<Option<i64>>, Fault> {
     Ok(connection
@@ -79,6 +84,19 @@ pub(super) fn proven(connection: &Connection, no: i64) -> Result<Seq, Fault> {
     Ok(Seq(proven.unwrap_or(0)))
 }
 
+/// A row that proves an entry may be committed a moment before the tail in memory knows the entry. Waits that moment
+/// out; a log that has lost its end is only looked at for longer.
+fn wait_for_tail(shared: &Shared, connection: &Connection, no: i64, proven: Seq) -> Result<(), Fault> {
+    for _ in 0..TAIL_LOOKS_MAX {
+        let tail = shared.tail().get(no).cloned();
+        if end(connection, tail.as_ref(), no)?.seq >= proven {
+            return Ok(());
+        }
+        std::thread::sleep(TAIL_LOOK_PAUSE);
+    }
+    Ok(())
+}
+
 /// The link of one entry, for a branch that begins there.
 pub(super) fn link_at(connection: &Connection, tail: &Tail, no: i64, at: Seq) -> Result<Option<Link>, Fault> {
     if at == Seq(0) {
@@ -134,6 +152,7 @@ fn entries_of(
 ) -> Result<Vec<Entry>, ReadError> {
     let failed = |fault: Fault| ReadError::Store(fault.doing("read entries"));
     let proven = proven(connection, no).map_err(failed)?;
+    wait_for_tail(shared, connection, no, proven).map_err(failed)?;
     // The tail is copied before the read transaction begins: what is packed and trimmed in between stands in packs
     // that the transaction sees.
     let tail = tails(shared, connection, no).map_err(failed)?;
@@ -317,6 +336,7 @@ pub(super) fn open(
         Some(Some(no)) => no,
     };
     let proven = proven(connection, no).map_err(failed)?;
+    wait_for_tail(shared, connection, no, proven).map_err(failed)?;
     let tail = shared.tail().get(no).cloned();
     let read = || -> Result<Opened, Fault> {
         let end = end(connection, tail.as_ref(), no)?;

@@ -115,8 +115,11 @@ pub(super) fn write_again(path: &Path) -> Result<(), Fault> {
         Err(error) => return Err(error.into()),
     };
     let bytes = std::fs::read(path)?;
+    fault::hit("wal.before_rewrite")?;
     file.write_all_at(&bytes, 0)?;
+    fault::hit("wal.before_sync")?;
     file.sync_all()?;
+    fault::hit("wal.after_sync")?;
     Ok(())
 }
 

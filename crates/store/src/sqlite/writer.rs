@@ -102,11 +102,15 @@ impl Writer {
         writer.connect()?;
         if let Some(connection) = &writer.connection {
             // The lock proves that every earlier process is gone, so nobody has to wait for its heartbeat to lapse.
+            fault::hit("nodes.before_commit")?;
             connection.execute("DELETE FROM nodes", [])?;
+            fault::hit("nodes.after_commit")?;
         }
         // The files have their names before it is said that they must be there.
         disk::sync(&shared.directory)?;
+        fault::hit("use.before_note")?;
         disk::note(&writer.lock, Left::InUse)?;
+        fault::hit("use.after_note")?;
         let (projector, projecting) = project::start(shared, requests)?;
         writer.projector = Some(projector);
         let thread = std::thread::Builder::new().name("everturn-store".to_owned()).spawn(move || {
@@ -128,7 +132,8 @@ impl Writer {
         migrate::migrate(&mut connection)?;
         // A torn end of the log is not left to stand behind what is written next.
         checkpoint(&connection)?;
-        if let Err(fault) = erase::remove_doomed(&connection, &self.shared.blobs) {
+        let is_fresh = |blob: &BlobHash| self.fresh_blobs.contains_key(blob);
+        if let Err(fault) = erase::remove_doomed(&connection, &self.shared.blobs, is_fresh) {
             tracing::warn!(reason = %fault, "attachments of erased sessions are removed at the next start");
         }
         load::shape(&connection)?;
@@ -264,6 +269,7 @@ impl Writer {
     ) -> Result<Vec<Outcome>, Failure> {
         let appends = group.iter().any(|quick| matches!(quick, Quick::Append(..)));
         let claims = group.iter().any(|quick| matches!(quick, Quick::Claim(..)));
+        let beats = group.iter().any(|quick| matches!(quick, Quick::Heartbeat(..)));
         let before = |fault: Fault| Failure::Before(fault.to_string());
         let point = |wanted: bool, name| if wanted { fault::hit(name) } else { Ok(()) };
         let outcomes = (|| -> Result<Vec<Outcome>, Fault> {
@@ -273,6 +279,7 @@ impl Writer {
             let outcomes =
                 group.iter().map(|quick| self.write(connection, quick, full, &mut next_row, written));
             let outcomes = outcomes.collect::<Result<Vec<_>, Fault>>()?;
+            point(beats, "heartbeat.before_commit")?;
             point(claims, "claim.before_commit")?;
             point(appends, "append.before_commit")?;
             Ok(outcomes)
@@ -285,6 +292,7 @@ impl Writer {
         }
         connection.execute_batch("COMMIT").map_err(|error| Failure::Unknown(error.to_string()))?;
         let after = |error: std::io::Error| Failure::Unknown(error.to_string());
+        point(beats, "heartbeat.after_commit").map_err(after)?;
         point(claims, "claim.after_commit").map_err(after)?;
         point(appends, "append.after_commit").map_err(after)?;
         point(appends, "append.before_answer").map_err(after)?;
@@ -510,7 +518,8 @@ impl Writer {
         self.projected.retain(|projection| projection.session != claim.session);
         self.reload_tail(connection).map_err(after)?;
         fault::hit("erase.before_blobs").map_err(|error| after(error.into()))?;
-        erase::remove_doomed(connection, &self.shared.blobs).map_err(after)?;
+        let is_fresh = |blob: &BlobHash| self.fresh_blobs.contains_key(blob);
+        erase::remove_doomed(connection, &self.shared.blobs, is_fresh).map_err(after)?;
         fault::hit("erase.after_blobs").map_err(|error| after(error.into()))?;
         connection.pragma_update(None, "secure_delete", "FAST").map_err(|error| after(error.into()))?;
         checkpoint(connection).map_err(after)?;
@@ -547,7 +556,9 @@ impl Writer {
         // A reader may have kept part of the log in use.
         let folded = std::fs::metadata(self.shared.wal()).is_ok_and(|wal| wal.len() == 0);
         if folded {
+            fault::hit("close.before_note")?;
             disk::note(&self.lock, Left::Closed)?;
+            fault::hit("close.after_note")?;
         }
         Ok(())
     }

@@ -181,9 +181,14 @@ fn p15_every_state_seen_in_a_race_is_that_of_a_whole_operation() {
         while let Some(raced) = racers.join_next().await {
             raced.unwrap();
         }
-        // What still waits or runs would go on for ever.
-        let done = testkit::world::until(&session, |view| view.run.is_none() || view.queue.is_empty()).await;
-        submit_all(session.clone(), vec![Command::Stop { run: None }; done.queue.len() + 20]).await;
+        // A run that is held would go on for ever, and what waits behind it too.
+        loop {
+            let view = session.view().await.unwrap();
+            if view.run.is_none() && view.queue.is_empty() {
+                break;
+            }
+            submit_all(session.clone(), vec![Command::Stop { run: None }]).await;
+        }
         stop.store(true, Ordering::Release);
         let mut seen = Vec::new();
         while let Some(read) = readers.join_next().await {

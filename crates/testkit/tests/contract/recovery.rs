@@ -1,7 +1,6 @@
 //! R: what a dead run left outside the log comes back, and no loss is claimed that was not proven.
 
 use std::fs;
-use std::io::Write;
 
 use hub::{Catcher, Look, SessionHandle, SpoolError};
 use nix::sys::stat::Mode;
@@ -180,13 +179,18 @@ fn r2_reads_at_once_start_one_look_and_do_not_wait_for_it() {
         assert_eq!(lines(&read.unwrap()), with_marker(&IN_LOG, RECOVERING));
     }
     world.submit(&session, Command::Rename { title: "meanwhile".to_owned() });
-    let mut pipe = fs::OpenOptions::new().write(true).open(hidden.file()).unwrap();
+    world.run(async {
+        while world.hub().heal_looks() == 0 {
+            tokio::task::yield_now().await;
+        }
+    });
     assert_eq!(world.hub().heal_looks(), 1);
-    drop(pipe.write(b"nothing"));
-    drop(pipe);
+    // Lets the look go on; open until the slot is back, so that none can wait for ever.
+    let pipe = fs::OpenOptions::new().read(true).write(true).open(hidden.file()).unwrap();
     hidden.put_back();
     let healed = until_settled(&world, &session);
     assert_eq!(lines(&healed), with_marker(&WHOLE, "marker recovered"));
+    drop(pipe);
 }
 
 /// Puts something in the place of a slot that is away.
