@@ -21,6 +21,8 @@ pub const POINTS: &[&str] = &[
     "nodes.after_commit",
     "use.before_note",
     "use.after_note",
+    "search.before_made",
+    "search.after_made",
     "heartbeat.before_commit",
     "heartbeat.after_commit",
     // A claim.
@@ -53,6 +55,8 @@ pub const POINTS: &[&str] = &[
     "stop.before_append",
     "stop.after_append",
     // Behind the append: index, packs, snapshots, trimming.
+    "search.before_commit",
+    "search.after_commit",
     "project.before_commit",
     "project.after_commit",
     "pack.before_commit",
@@ -96,6 +100,10 @@ pub const POINTS: &[&str] = &[
     "erase.before_forget",
     "erase.after_forget",
     "erase.after_blobs",
+    "forget.before_commit",
+    "forget.after_commit",
+    "erase.before_words_noted",
+    "erase.after_words_noted",
     "revive.before_open",
     "revive.after_open",
     // A clean end.

@@ -1,4 +1,5 @@
-//! The store for one machine: one SQLite file, WAL, `synchronous=FULL`, one connection that writes, many that read.
+//! The store for one machine: one SQLite file, WAL, `synchronous=FULL`, one connection that writes, many that read;
+//! beside it a file with the words for search, which can be made anew.
 //!
 //! | file | question |
 //! | --- | --- |
@@ -8,7 +9,8 @@
 //! | `sqlite/tail.rs` | which rows belong to a session that is not packed? |
 //! | `sqlite/pack.rs` | how do entries stand in a pack? |
 //! | `sqlite/project.rs` | what follows behind the append, off the writing thread? |
-//! | `sqlite/index.rs` | what do entries change in the projections? |
+//! | `sqlite/index.rs` | what do entries change in the projections beside the log? |
+//! | `sqlite/search.rs` | which texts can be found, in a file of their own? |
 //! | `sqlite/read.rs` | how are entries read back, from packs and tail? |
 //! | `sqlite/erase.rs` | what is removed with a session? |
 //! | `sqlite/wal.rs` | is the write-ahead log whole? |
@@ -25,13 +27,14 @@ mod pack;
 mod project;
 mod read;
 mod request;
+mod search;
 mod tail;
 mod wal;
 mod writer;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
@@ -47,7 +50,7 @@ use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TurnRow};
 use crate::error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
 use crate::{Append, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot};
 
-use request::Request;
+use request::{PackedSnapshot, Request};
 use tail::Tail;
 use writer::Writer;
 
@@ -114,6 +117,8 @@ struct Shared {
     permits: Semaphore,
     blobs: BlobDirectory,
     lag_micros: AtomicI64,
+    /// Whether the words for search cannot be written, and so not be trusted.
+    search_off: AtomicBool,
     /// Why the store is not written to, if it is not.
     dead: Mutex<Option<String>>,
 }
@@ -153,6 +158,7 @@ impl SqliteStore {
             permits: Semaphore::new(READERS_MAX),
             blobs,
             lag_micros: AtomicI64::new(0),
+            search_off: AtomicBool::new(false),
             dead: Mutex::new(None),
         });
         let (requests, inbox) = mpsc::channel();
@@ -221,6 +227,10 @@ impl Shared {
 
     fn wal(&self) -> PathBuf {
         self.directory.join("everturn.db-wal")
+    }
+
+    fn words(&self) -> PathBuf {
+        self.directory.join("search.db")
     }
 
     fn with_connection<T>(
@@ -329,7 +339,16 @@ impl LogStore for SqliteStore {
     }
 
     fn save_snapshot(&self, session: SessionId, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.ask(|answer| Request::Snapshot { session, snapshot, answer }, |dead| Err(dead.into()))
+        // Compressed here, so that the writing thread has less to do.
+        match PackedSnapshot::new(&snapshot) {
+            Ok(snapshot) => {
+                self.ask(|answer| Request::Snapshot { session, snapshot, answer }, |dead| Err(dead.into()))
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                async move { Err(StoreError::Failed { doing: "keep a snapshot", reason }) }.boxed()
+            }
+        }
     }
 
     fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
@@ -369,7 +388,13 @@ impl Catalog for SqliteStore {
     }
 
     fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
-        self.reading("search", move |_, connection| read::search(connection, &words, count))
+        self.reading("search", move |shared, connection| {
+            if shared.search_off.load(Ordering::Acquire) {
+                let why = "it is off after an error; the next start makes its words anew from the logs";
+                return Err(Fault::Refused(why.to_owned()));
+            }
+            search::find(connection, &shared.words(), &words, count)
+        })
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {

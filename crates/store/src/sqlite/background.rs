@@ -1,18 +1,16 @@
 //! What the writing thread does between commits, in small pieces: stores projections and snapshots, trims the tail,
 //! packs what is idle, and gives space back.
 
-use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
 use session::{BlobHash, Event, Link, Seq, SessionId};
 
-use crate::Snapshot;
-
 use super::disk::moment;
-use super::project::{self, Due, Packing, Projection};
-use super::request::answer_with;
+use super::project::{self, Due, Packing, Projection, Work};
+use super::request::{PackedSnapshot, answer_with};
+use super::tail::TailSession;
 use super::writer::Writer;
 use super::{Fault, index};
 
@@ -20,11 +18,13 @@ use super::{Fault, index};
 pub(super) const TICK: Duration = Duration::from_millis(250);
 /// A session without a run is packed when nothing came for this long.
 const IDLE: Duration = Duration::from_secs(1);
-/// Longest stretch of projecting while appends may wait.
-const SLICE: Duration = Duration::from_millis(4);
-/// After a slice, appends have the thread for at least this many times as long.
-const REST_FACTOR: u32 = 3;
-/// Rows of the tail before its oldest session is packed in mid-run, so that the tail can be trimmed.
+/// Longest stretch of storing projections while appends may wait.
+const SLICE: Duration = Duration::from_millis(1);
+/// Bytes of snapshots kept in one go.
+const SLICE_SNAPSHOT_BYTES: usize = 256 * 1024;
+/// After a slice, appends have the thread for so many times as long, as long as projections lag less than this.
+const RESTS: [(Duration, u32); 2] = [(Duration::from_millis(250), 3), (Duration::from_millis(750), 1)];
+/// Rows of the tail before those sessions that keep older ones are packed in mid-run, so that it can be trimmed.
 const TAIL_ROWS_MAX: i64 = 100_000;
 /// The same per session that writes, so that many at once still make whole packs.
 const TAIL_ROWS_PER_SESSION: i64 = 300;
@@ -63,23 +63,28 @@ impl Writer {
 
     /// Projects, trims and tidies, in small pieces.
     pub(super) fn background(&mut self) {
-        self.hand_out();
         let now = moment();
         if now >= self.next_slice && self.connection.is_some() {
             let busy = !self.projected.is_empty() || !self.snapshots.is_empty();
             if busy && let Err(fault) = self.slice() {
                 return self.die(&fault.to_string());
             }
-            let spent = moment().duration_since(now);
-            let rest = if self.settling.is_empty() { spent * REST_FACTOR } else { Duration::ZERO };
-            self.next_slice = moment() + rest;
+            self.next_slice = moment() + moment().duration_since(now) * self.rest_factor();
         }
-        if moment() >= self.next_tick || !self.settling.is_empty() {
+        self.hand_out();
+        if moment() >= self.next_tick || (!self.settling.is_empty() && self.is_quiet()) {
             self.next_tick = moment() + TICK;
             if let Err(fault) = self.tick() {
                 self.die(&fault.to_string());
             }
         }
+    }
+
+    /// How much longer than a slice appends have the thread after it. What lags far behind takes turns with them.
+    fn rest_factor(&self) -> u32 {
+        let lag = Duration::from_micros(self.shared.lag_micros.load(Ordering::Relaxed).unsigned_abs());
+        let rest = RESTS.iter().find(|(limit, _)| lag < *limit && self.settling.is_empty());
+        rest.map_or(0, |(_, factor)| *factor)
     }
 
     /// Hands sessions to the projector, so many that it never runs dry.
@@ -100,11 +105,10 @@ impl Writer {
             let (no, indexed_to) = (active.head.no, active.head.indexed_to);
             let due = Due { session, no, indexed_to, tail, packing, life: self.life };
             active.in_flight = true;
+            active.handed_at = moment();
             active.pack_due = false;
             self.in_flight += 1;
-            if self.projector.as_ref().is_none_or(|projector| projector.send(due).is_err()) {
-                return;
-            }
+            self.ask_projector(Work::Project(due));
         }
     }
 
@@ -117,24 +121,29 @@ impl Writer {
     }
 
     pub(super) fn slice_in(&mut self, connection: &Connection) -> Result<(), Fault> {
-        let begun = moment();
         connection.execute_batch("BEGIN IMMEDIATE")?;
+        let begun = moment();
         let mut stored = Vec::new();
-        let mut packed = false;
         while let Some(projection) = self.projected.pop_front() {
             store(connection, &projection)?;
-            packed |= !projection.packs.is_empty();
             stored.push(projection);
-            if moment().duration_since(begun) >= SLICE && self.settling.is_empty() {
+            if begun.elapsed() >= SLICE && self.settling.is_empty() {
                 break;
             }
         }
+        rely_on_words(connection, &stored)?;
+        let packed = stored.iter().any(|projection| !projection.packs.is_empty());
         if packed {
             fault::hit("pack.before_commit")?;
         }
-        let snapshot = self.snapshots.pop_first();
-        if let Some((session, snapshot)) = &snapshot {
-            save_snapshot(connection, *session, snapshot)?;
+        let mut snapshot_bytes = 0;
+        while snapshot_bytes < SLICE_SNAPSHOT_BYTES
+            && let Some((session, snapshot)) = self.snapshots.pop_first()
+        {
+            save_snapshot(connection, session, &snapshot)?;
+            snapshot_bytes += snapshot.body.len();
+        }
+        if snapshot_bytes > 0 {
             fault::hit("snapshot.before_commit")?;
         }
         fault::hit("project.before_commit")?;
@@ -143,7 +152,7 @@ impl Writer {
         if packed {
             fault::hit("pack.after_commit")?;
         }
-        if snapshot.is_some() {
+        if snapshot_bytes > 0 {
             fault::hit("snapshot.after_commit")?;
         }
         for projection in &stored {
@@ -163,8 +172,8 @@ impl Writer {
         active.in_flight = false;
         active.head.indexed_to = active.head.indexed_to.max(projection.indexed_to);
         // What came meanwhile is due again.
-        let behind = active.head.link.seq > active.head.indexed_to;
-        active.due_since = active.due_since.filter(|_| behind);
+        let behind = active.concerning > active.head.indexed_to;
+        active.due_since = behind.then_some(active.handed_at);
         if (active.due_since.is_some() || active.pack_due) && !active.queued {
             active.queued = true;
             self.due.push_back(projection.session);
@@ -199,18 +208,15 @@ impl Writer {
         let lag = oldest
             .map_or(0, |since| i64::try_from(now.duration_since(since).as_micros()).unwrap_or(i64::MAX));
         self.shared.lag_micros.store(lag, Ordering::Relaxed);
-        let pinning = {
-            let tail = self.shared.tail();
-            let writing = i64::try_from(tail.sessions().count()).unwrap_or(i64::MAX);
-            let limit = TAIL_ROWS_MAX.max(writing.saturating_mul(TAIL_ROWS_PER_SESSION));
-            if tail.length() > limit { tail.oldest() } else { None }
-        };
+        let tail = self.shared.tail();
+        let writing = i64::try_from(tail.sessions().count()).unwrap_or(i64::MAX);
+        let keep_from = tail.next_row - TAIL_ROWS_MAX.max(writing.saturating_mul(TAIL_ROWS_PER_SESSION));
         for (session, active) in &mut self.active {
             let idle = now.duration_since(active.last_append) >= IDLE && !active.run_open;
-            let has_tail = self.shared.tail().get(active.head.no).is_some();
+            let Some(first_row) = tail.get(active.head.no).and_then(TailSession::first_row) else { continue };
             // What is damaged stays in the tail as it is.
-            let sound = has_tail && !self.damaged.contains(&active.head.no);
-            let wanted = sound && (settling || idle || pinning == Some(active.head.no));
+            let sound = !self.damaged.contains(&active.head.no);
+            let wanted = sound && (settling || idle || first_row < keep_from);
             if wanted && !active.in_flight && !active.pack_due {
                 active.pack_due = true;
                 if !active.queued {
@@ -220,18 +226,23 @@ impl Writer {
             }
         }
         self.active.retain(|_, active| {
-            let has_tail = self.shared.tail().get(active.head.no).is_some();
+            let has_tail = tail.get(active.head.no).is_some();
             has_tail || active.in_flight || active.run_open || now.duration_since(active.last_append) < IDLE
         });
+        drop(tail);
         self.hand_out();
-        let quiet = self.in_flight == 0
-            && self.projected.is_empty()
-            && self.due.is_empty()
-            && self.snapshots.is_empty();
-        if quiet && self.connection.is_some() {
+        if self.is_quiet() && self.tidying.is_none() && self.connection.is_some() {
             self.when_quiet(settling)?;
         }
         Ok(())
+    }
+
+    /// Whether nothing is left to project.
+    fn is_quiet(&self) -> bool {
+        self.in_flight == 0
+            && self.projected.is_empty()
+            && self.due.is_empty()
+            && self.snapshots.is_empty()
     }
 
     /// Gives space back once nothing is left to project.
@@ -249,15 +260,21 @@ impl Writer {
             vacuum(&connection, pages)?;
             checkpoint(&connection)?;
             self.wrote = false;
+            self.tidying = Some(self.settling.len());
+            self.ask_projector(Work::Tidy);
             Ok(())
         })();
         self.connection = Some(connection);
-        result?;
-        if settling {
+        result
+    }
+
+    /// The file of words is tidy too: who waited until all is settled when that was asked need not wait any more.
+    pub(super) fn tidied(&mut self) {
+        let settled = self.tidying.take().unwrap_or(0).min(self.settling.len());
+        if settled > 0 {
             self.shared.lag_micros.store(0, Ordering::Relaxed);
-            self.settling.drain(..).for_each(|answer| answer_with(answer, Ok(())));
         }
-        Ok(())
+        self.settling.drain(..settled).for_each(|answer| answer_with(answer, Ok(())));
     }
 }
 
@@ -276,23 +293,28 @@ fn store(connection: &Connection, projection: &Projection) -> Result<(), Fault> 
     for entry in &projection.entries {
         index::turns(connection, projection.no, entry)?;
     }
-    for document in &projection.documents {
-        index::document(connection, projection.no, document)?;
-    }
     index::watermark(connection, projection.no, projection.indexed_to)?;
-    for pack in &projection.packs {
-        project::store_pack(connection, projection.no, pack)?;
-    }
+    projection.packs.iter().try_for_each(|pack| project::store_pack(connection, projection.no, pack))
+}
+
+/// Notes on how many commits of the words the log relies from now on; on none once some were lost.
+fn rely_on_words(connection: &Connection, stored: &[Box<Projection>]) -> Result<(), Fault> {
+    let commits = stored.iter().map(|projection| projection.search_commits).collect::<Option<Vec<u64>>>();
+    match commits {
+        None => connection.prepare_cached("DELETE FROM search")?.execute([])?,
+        Some(commits) => connection
+            .prepare_cached("UPDATE search SET commits = ?1 WHERE commits < ?1")?
+            .execute([commits.into_iter().max().unwrap_or(0)])?,
+    };
     Ok(())
 }
 
-fn save_snapshot(connection: &Connection, session: SessionId, snapshot: &Snapshot) -> Result<(), Fault> {
+fn save_snapshot(
+    connection: &Connection,
+    session: SessionId,
+    snapshot: &PackedSnapshot,
+) -> Result<(), Fault> {
     let Link { seq: Seq(seq), epoch, hash } = snapshot.at;
-    // A checksum, because nothing else would tell a state that changed on the disk.
-    let mut encoder = zstd::stream::Encoder::new(Vec::new(), 1)?;
-    encoder.include_checksum(true)?;
-    encoder.write_all(&snapshot.state)?;
-    let body = encoder.finish()?;
     connection
         .prepare_cached(
             "INSERT INTO snapshots (no, seq, epoch, hash, body)
@@ -300,12 +322,12 @@ fn save_snapshot(connection: &Connection, session: SessionId, snapshot: &Snapsho
              ON CONFLICT (no) DO UPDATE SET seq = excluded.seq, epoch = excluded.epoch, hash = excluded.hash,
              body = excluded.body WHERE excluded.seq > snapshots.seq",
         )?
-        .execute(params![session.0.as_bytes().as_slice(), seq, epoch.0, hash.0, body])?;
+        .execute(params![session.0.as_bytes().as_slice(), seq, epoch.0, hash.0, snapshot.body])?;
     Ok(())
 }
 
 /// Gives free pages back to the disk. The pragma frees one page a step, so it must be stepped to its end.
-fn vacuum(connection: &Connection, pages: i64) -> Result<(), Fault> {
+pub(super) fn vacuum(connection: &Connection, pages: i64) -> Result<(), Fault> {
     let mut steps = connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
     fault::hit("vacuum.before")?;
     let mut rows = steps.query([])?;

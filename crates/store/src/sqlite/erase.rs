@@ -23,9 +23,7 @@ pub(super) fn erase(connection: &Connection, tail: TailOf<'_>, no: i64) -> Resul
     for table in ["list", "keys", "open_runs", "snapshots", "turns", "watermarks"] {
         connection.execute(&format!("DELETE FROM {table} WHERE no = ?"), [no])?;
     }
-    connection
-        .execute("DELETE FROM fulltext WHERE rowid IN (SELECT id FROM documents WHERE no = ?)", [no])?;
-    connection.execute("DELETE FROM documents WHERE no = ?", [no])?;
+    connection.execute("INSERT OR IGNORE INTO doomed_words (no) VALUES (?)", [no])?;
     let mut unused = BTreeSet::new();
     purge(connection, tail, no, &mut unused)?;
     if !unused.is_empty() {
@@ -38,8 +36,6 @@ pub(super) fn erase(connection: &Connection, tail: TailOf<'_>, no: i64) -> Resul
             unused.insert(blob);
         }
     }
-    // Deleted words leave the index's segments only when those are rewritten.
-    connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')", [])?;
     Ok(unused)
 }
 
@@ -49,6 +45,20 @@ pub(super) fn doom(connection: &Connection, blobs: &BTreeSet<BlobHash>) -> Resul
     for blob in blobs {
         insert.execute([&blob.0])?;
     }
+    Ok(())
+}
+
+/// Logs whose words are still to be removed.
+pub(super) fn doomed_words(connection: &Connection) -> Result<Vec<i64>, Fault> {
+    let mut select = connection.prepare("SELECT no FROM doomed_words")?;
+    Ok(select.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The words of a log are gone.
+pub(super) fn words_removed(connection: &Connection, no: i64) -> Result<(), Fault> {
+    fault::hit("erase.before_words_noted")?;
+    connection.execute("DELETE FROM doomed_words WHERE no = ?", [no])?;
+    fault::hit("erase.after_words_noted")?;
     Ok(())
 }
 

@@ -1,9 +1,9 @@
-//! What entries change in the projections: turns, documents and their words, uses of blobs.
+//! What entries change in the projections beside the log: turns and uses of blobs.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use session::{Entry, Event, Seq, TurnId};
 
-use crate::catalog::{Document, DocumentKind, TurnRow};
+use crate::catalog::TurnRow;
 
 use super::Fault;
 
@@ -117,34 +117,6 @@ pub(super) fn inherit(connection: &Connection, no: i64, rows: &[TurnRow]) -> Res
             )?
             .execute(params![no, row.turn.0, row.position.0, row.message.0, row.last.0])?;
     }
-    Ok(())
-}
-
-/// Makes a document findable; an earlier form of it no longer is.
-pub(super) fn document(connection: &Connection, no: i64, document: &Document) -> Result<(), Fault> {
-    let run = match document.kind {
-        DocumentKind::Message => None,
-        DocumentKind::Answer(run) => Some(run.0),
-    };
-    let known: Option<i64> = connection
-        .prepare_cached("SELECT id FROM documents WHERE no = ? AND turn = ? AND run IS ?")?
-        .query_row(params![no, document.turn.0, run], |row| row.get(0))
-        .optional()?;
-    let id = match known {
-        Some(id) => {
-            connection.prepare_cached("DELETE FROM fulltext WHERE rowid = ?")?.execute([id])?;
-            id
-        }
-        None => {
-            connection
-                .prepare_cached("INSERT INTO documents (no, turn, run) VALUES (?, ?, ?)")?
-                .execute(params![no, document.turn.0, run])?;
-            connection.last_insert_rowid()
-        }
-    };
-    connection
-        .prepare_cached("INSERT INTO fulltext (rowid, text) VALUES (?, ?)")?
-        .execute(params![id, document.text])?;
     Ok(())
 }
 

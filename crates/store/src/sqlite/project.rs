@@ -1,6 +1,7 @@
-//! What follows behind the append, off the writing thread: reads what is new of a session, packs it, and prepares
-//! what the index takes. The writing thread only stores the result.
+//! What follows behind the append, off the writing thread: reads what is new of sessions, packs it, makes its words
+//! findable, and prepares what the index takes. The writing thread only stores the result.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
@@ -12,12 +13,30 @@ use crate::catalog::{Document, TurnIndex, TurnRow, document};
 use super::pack::{self, Row};
 use super::read::{self, Stop};
 use super::request::Request;
+use super::search::Search;
 use super::tail::TailSession;
 use super::{Fault, Shared, connect_to_read, index};
 
 /// Entries and bytes of one pack: large enough to compress well, small enough to read a page from.
 const PACK_ENTRIES_MAX: usize = 4_096;
 const PACK_BYTES_MAX: usize = 1024 * 1024;
+
+/// Sessions that are projected together: their entries stand beside each other, and their words share a commit.
+const SESSIONS_AT_ONCE: usize = 32;
+/// Pages kept while they are: 32 MiB.
+const CACHE_KIB: i64 = 32 * 1024;
+
+/// What the projecting thread is asked.
+#[derive(Debug)]
+pub(super) enum Work {
+    Project(Due),
+    /// Remove the words of an erased log.
+    Forget {
+        no: i64,
+    },
+    /// Give back space of the file of words.
+    Tidy,
+}
 
 /// A session that has something to project.
 #[derive(Debug)]
@@ -45,6 +64,8 @@ pub(super) struct Projection {
     pub(super) no: i64,
     pub(super) entries: Vec<Entry>,
     pub(super) documents: Vec<Document>,
+    /// Commits of the words after which those of this session are durable; nothing when search is off.
+    pub(super) search_commits: Option<u64>,
     /// The turns of its origin, when the session begins as a branch.
     pub(super) inherited: Vec<TurnRow>,
     pub(super) indexed_to: Seq,
@@ -84,17 +105,16 @@ pub(super) fn store_pack(connection: &Connection, no: i64, pack: &Pack) -> Resul
 /// Starts the projecting thread. It ends when the writing thread drops its end.
 pub(super) fn start(
     shared: Arc<Shared>,
+    search: Search,
     requests: mpsc::Sender<Request>,
-) -> std::io::Result<(mpsc::Sender<Due>, JoinHandle<()>)> {
-    let (sender, receiver) = mpsc::channel::<Due>();
+) -> std::io::Result<(mpsc::Sender<Work>, JoinHandle<()>)> {
+    let (sender, receiver) = mpsc::channel::<Work>();
+    let mut projector = Projector { shared, search, requests, connection: None };
     let thread = std::thread::Builder::new().name("everturn-project".to_owned()).spawn(move || {
-        let mut connection = None;
-        while let Ok(due) = receiver.recv() {
-            let (session, no, life) = (due.session, due.no, due.life);
-            let projected = with(&mut connection, &shared, |connection| project(&shared, connection, due));
-            let answer = projected.map_err(|fault| fault.to_string());
-            if requests.send(Request::Projected { session, no, life, answer: answer.map(Box::new) }).is_err()
-            {
+        while let Ok(work) = receiver.recv() {
+            let more = std::iter::from_fn(|| receiver.try_recv().ok()).take(SESSIONS_AT_ONCE - 1);
+            let works: Vec<Work> = std::iter::once(work).chain(more).collect();
+            if projector.work(works).is_err() {
                 return;
             }
         }
@@ -102,35 +122,119 @@ pub(super) fn start(
     Ok((sender, thread))
 }
 
-fn with<T>(
-    connection: &mut Option<Connection>,
-    shared: &Shared,
-    work: impl FnOnce(&mut Connection) -> Result<T, Fault>,
-) -> Result<T, Fault> {
-    let mut open = match connection.take() {
-        Some(open) => open,
-        None => connect_to_read(&shared.database())?,
-    };
-    let result = work(&mut open)?;
-    *connection = Some(open);
-    Ok(result)
+/// The state of the projecting thread.
+struct Projector {
+    shared: Arc<Shared>,
+    search: Search,
+    requests: mpsc::Sender<Request>,
+    connection: Option<Connection>,
 }
 
-fn project(shared: &Shared, connection: &mut Connection, due: Due) -> Result<Projection, Fault> {
-    let Due { session, no, indexed_to, tail, packing, .. } = due;
+type Told = Result<(), mpsc::SendError<Request>>;
+
+impl Projector {
+    /// Does what was asked, in order. Fails when nobody hears of it any more.
+    fn work(&mut self, works: Vec<Work>) -> Told {
+        let mut dues = Vec::new();
+        for work in works {
+            match work {
+                Work::Project(due) => {
+                    dues.push(due);
+                    continue;
+                }
+                Work::Forget { no } => {
+                    self.project(std::mem::take(&mut dues))?;
+                    let result = self.search.forget(no).map_err(|fault| fault.to_string());
+                    self.note_search();
+                    self.requests.send(Request::Forgotten { no, result })?;
+                }
+                Work::Tidy => {
+                    self.project(std::mem::take(&mut dues))?;
+                    self.search.tidy();
+                    self.note_search();
+                    self.requests.send(Request::Tidied)?;
+                }
+            }
+        }
+        self.project(dues)
+    }
+
+    fn note_search(&self) {
+        if self.search.is_off() {
+            self.shared.search_off.store(true, Ordering::Release);
+        }
+    }
+
+    fn project(&mut self, dues: Vec<Due>) -> Told {
+        if dues.is_empty() {
+            return Ok(());
+        }
+        let asked: Vec<_> = dues.iter().map(|due| (due.session, due.no, due.life)).collect();
+        let mut projected = match self.connection.take().map_or_else(|| connect(&self.shared), Ok) {
+            Ok(mut connection) => {
+                let projected = project_all(&self.shared, &mut connection, dues);
+                // A connection that met an error is not used again.
+                self.connection = projected.iter().all(Result::is_ok).then_some(connection);
+                projected
+            }
+            Err(fault) => dues.iter().map(|_| Err(Fault::Refused(fault.to_string()))).collect(),
+        };
+        let documents: Vec<(i64, &Document)> = projected
+            .iter()
+            .flatten()
+            .flat_map(|projection| projection.documents.iter().map(|document| (projection.no, document)))
+            .collect();
+        let search_commits = self.search.store(&documents);
+        self.note_search();
+        for projection in projected.iter_mut().flatten() {
+            projection.search_commits = search_commits;
+            projection.documents = Vec::new();
+        }
+        for ((session, no, life), projected) in asked.into_iter().zip(projected) {
+            let answer = projected.map(Box::new).map_err(|fault| fault.to_string());
+            self.requests.send(Request::Projected { session, no, life, answer })?;
+        }
+        Ok(())
+    }
+}
+
+fn connect(shared: &Shared) -> Result<Connection, Fault> {
+    let connection = connect_to_read(&shared.database())?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    Ok(connection)
+}
+
+/// Projects sessions in one read transaction.
+fn project_all(shared: &Shared, connection: &mut Connection, dues: Vec<Due>) -> Vec<Result<Projection, Fault>> {
     // Copied before the read transaction begins, as every reader does.
-    let mut tails = read::tails(shared, connection, no)?;
+    let tails: Vec<_> = dues.iter().map(|due| read::tails(shared, connection, due.no)).collect();
+    let transaction = match connection.transaction() {
+        Ok(transaction) => transaction,
+        Err(error) => {
+            let failed = |_| Err(Fault::Refused(error.to_string()));
+            return dues.into_iter().map(failed).collect();
+        }
+    };
+    let projected = dues.into_iter().zip(tails).map(|(due, tails)| project(&transaction, due, tails?));
+    projected.collect()
+}
+
+fn project(
+    connection: &Connection,
+    due: Due,
+    mut tails: Vec<(i64, TailSession)>,
+) -> Result<Projection, Fault> {
+    let Due { session, no, indexed_to, tail, packing, .. } = due;
     tails.retain(|(of, _)| *of != no);
-    tails.push((no, tail.clone()));
-    let transaction = connection.transaction()?;
     let after = match packing {
         Packing::Pack => tail.prev.seq,
         Packing::IndexOnly => indexed_to.max(tail.prev.seq),
     };
     let prev = tail.prev;
     let end = tail.last.seq;
-    let source = Source { connection: &transaction, no, tails: &tails };
-    let entries = source.read(no, after, end)?;
+    tails.push((no, tail));
+    let source = Source { connection, no, tails: &tails };
+    let mut entries = source.read(no, after, end)?;
     let mut documents = Vec::new();
     let mut inherited = Vec::new();
     for entry in entries.iter().filter(|entry| entry.seq > indexed_to) {
@@ -154,9 +258,9 @@ fn project(shared: &Shared, connection: &mut Connection, due: Due) -> Result<Pro
         Packing::Pack => make_packs(prev, &entries)?,
         Packing::IndexOnly => Vec::new(),
     };
-    let mut entries = entries;
     entries.retain(|entry| entry.seq > indexed_to && index::concerns(&entry.event));
-    Ok(Projection { session, no, entries, documents, inherited, indexed_to: end, packs })
+    let (search_commits, indexed_to) = (None, end);
+    Ok(Projection { session, no, entries, documents, search_commits, inherited, indexed_to, packs })
 }
 
 /// Where the entries of a session that is being projected are read.

@@ -8,7 +8,7 @@ use session::{
 };
 use uuid::Uuid;
 
-use crate::catalog::{DocumentKind, Hit, ListQuery, ListRow, TurnRow};
+use crate::catalog::{ListQuery, ListRow, TurnRow};
 use crate::error::{OpenError, ReadError};
 use crate::{KeyUse, OpenRun, Opened, Snapshot};
 
@@ -541,30 +541,6 @@ pub(super) fn turns(
             turn: TurnId(row.get(1)?),
             message: Seq(row.get(2)?),
             last: Seq(row.get(3)?),
-        })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-pub(super) fn search(connection: &Connection, words: &str, count: usize) -> Result<Vec<Hit>, Fault> {
-    // Each word is quoted, so that no character of a search is read as an operator.
-    let words = words.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty());
-    let quoted: Vec<String> = words.map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
-    if quoted.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut select = connection.prepare_cached(
-        "SELECT logs.key, turn, run FROM (SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
-         JOIN documents ON documents.id = found.rowid JOIN logs USING (no) ORDER BY found.rowid DESC",
-    )?;
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    let rows = select.query_map(params![quoted.join(" "), count], |row| {
-        Ok(Hit {
-            session: SessionId(Uuid::from_bytes(row.get(0)?)),
-            turn: TurnId(row.get(1)?),
-            kind: row
-                .get::<_, Option<u64>>(2)?
-                .map_or(DocumentKind::Message, |run| DocumentKind::Answer(RunId(run))),
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -1,6 +1,8 @@
 //! What the writing thread is asked, and how each is answered.
 
-use session::{BlobHash, NodeId, SessionId, Time};
+use std::io::Write;
+
+use session::{BlobHash, Link, NodeId, SessionId, Time};
 use tokio::sync::oneshot;
 
 use crate::catalog::ListRow;
@@ -34,7 +36,7 @@ pub(super) enum Request {
     },
     Snapshot {
         session: SessionId,
-        snapshot: Snapshot,
+        snapshot: PackedSnapshot,
         answer: Answer<Result<(), StoreError>>,
     },
     PutBlob {
@@ -57,7 +59,29 @@ pub(super) enum Request {
         life: u64,
         answer: Result<Box<Projection>, String>,
     },
+    Forgotten {
+        no: i64,
+        result: Result<(), String>,
+    },
+    Tidied,
     Close,
+}
+
+/// A snapshot as it is stored.
+#[derive(Debug)]
+pub(super) struct PackedSnapshot {
+    pub(super) at: Link,
+    pub(super) body: Vec<u8>,
+}
+
+impl PackedSnapshot {
+    /// Compresses a snapshot, with a checksum: nothing else would tell a state that changed on the disk.
+    pub(super) fn new(snapshot: &Snapshot) -> std::io::Result<Self> {
+        let mut encoder = zstd::stream::Encoder::new(Vec::new(), 1)?;
+        encoder.include_checksum(true)?;
+        encoder.write_all(&snapshot.state)?;
+        Ok(Self { at: snapshot.at, body: encoder.finish()? })
+    }
 }
 
 /// What waits for the next group commit, in order.

@@ -60,21 +60,9 @@ impl Tail {
     pub(super) fn low_water(&self) -> i64 {
         self.sessions
             .values()
-            .filter_map(|session| session.rows.first().copied())
+            .filter_map(TailSession::first_row)
             .min()
             .unwrap_or(self.next_row)
-    }
-
-    /// The session whose unpacked row is the oldest.
-    pub(super) fn oldest(&self) -> Option<i64> {
-        let first = |session: &TailSession| session.rows.first().copied();
-        let oldest = self.sessions.iter().filter_map(|(no, session)| Some((first(session)?, *no))).min()?;
-        Some(oldest.1)
-    }
-
-    /// Rows between the first that the table has and the next.
-    pub(super) fn length(&self) -> i64 {
-        self.next_row - self.first_row
     }
 
     pub(super) fn sessions(&self) -> impl Iterator<Item = (i64, &TailSession)> {
@@ -83,6 +71,11 @@ impl Tail {
 }
 
 impl TailSession {
+    /// The first row that is not packed.
+    pub(super) fn first_row(&self) -> Option<i64> {
+        self.rows.first().copied()
+    }
+
     /// The rows of the entries after `after`, in order.
     pub(super) fn rows_after(&self, after: Seq) -> &[i64] {
         let skip = usize::try_from(after.0.saturating_sub(self.prev.seq.0)).unwrap_or(usize::MAX);

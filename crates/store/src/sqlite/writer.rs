@@ -10,24 +10,29 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use session::{BlobHash, Event, SessionId};
+use session::{BlobHash, Event, Seq, SessionId};
 
 use crate::error::{AppendError, ClaimError, Dead, StoreError};
-use crate::{Append, Claim, Snapshot, Urgency};
+use crate::{Append, Claim, Urgency};
 
 use super::append::{self, Head, Written};
 use super::background::{SESSION_BYTES_MAX, SESSION_ROWS_MAX, TICK, attachments, checkpoint};
 use super::disk::{self, Left, Reserve, moment};
-use super::project::{self, Due, Projection};
-use super::request::{Answer, Failure, Outcome, Quick, Request, answer_with};
+use super::project::{self, Projection, Work};
+use super::search::Search;
+use super::request::{Answer, Failure, Outcome, PackedSnapshot, Quick, Request, answer_with};
 use super::tail::Tail;
 use super::{Fault, Settings, Shared, connect_to_write, erase, index, load, migrate, read, wal};
 /// What is known of a session that is being written.
 #[derive(Debug)]
 pub(super) struct Active {
     pub(super) head: Head,
-    /// Since when something finished waits to be indexed.
+    /// Since when something waits to be indexed.
     pub(super) due_since: Option<Instant>,
+    /// The last entry that concerns a projection.
+    pub(super) concerning: Seq,
+    /// When it was last handed to the projector.
+    pub(super) handed_at: Instant,
     pub(super) pack_due: bool,
     pub(super) in_flight: bool,
     /// Whether it waits to be handed to the projector.
@@ -48,11 +53,15 @@ pub(super) struct Writer {
     pub(super) quick: Vec<Quick>,
     pub(super) slow: VecDeque<Request>,
     pub(super) projected: VecDeque<Box<Projection>>,
-    pub(super) snapshots: BTreeMap<SessionId, Snapshot>,
+    pub(super) snapshots: BTreeMap<SessionId, PackedSnapshot>,
     pub(super) due: VecDeque<SessionId>,
     pub(super) in_flight: usize,
-    pub(super) projector: Option<mpsc::Sender<Due>>,
+    pub(super) projector: Option<mpsc::Sender<Work>>,
     pub(super) settling: Vec<Answer<Result<(), StoreError>>>,
+    /// While the file of words is being tidied: how many wait for that.
+    pub(super) tidying: Option<usize>,
+    /// Who waits until the words of an erased log are gone.
+    pub(super) forgetting: HashMap<i64, Answer<Result<(), AppendError>>>,
     /// Blobs that were put, so many times more than entries came that use them: someone is about to.
     pub(super) fresh_blobs: HashMap<BlobHash, u32>,
     /// Goes up when the store dies, so that what was asked for before is told from what is asked for after.
@@ -90,6 +99,8 @@ impl Writer {
             in_flight: 0,
             projector: None,
             settling: Vec::new(),
+            tidying: None,
+            forgetting: HashMap::new(),
             fresh_blobs: HashMap::new(),
             life: 0,
             next_slice: now,
@@ -111,8 +122,13 @@ impl Writer {
         fault::hit("use.before_note")?;
         disk::note(&writer.lock, Left::InUse)?;
         fault::hit("use.after_note")?;
-        let (projector, projecting) = project::start(shared, requests)?;
+        let search = match &writer.connection {
+            Some(connection) => Search::open(connection, &shared.tail(), shared.words()),
+            None => Search::off(shared.words()),
+        };
+        let (projector, projecting) = project::start(shared, search, requests)?;
         writer.projector = Some(projector);
+        writer.forget_doomed()?;
         let thread = std::thread::Builder::new().name("everturn-store".to_owned()).spawn(move || {
             writer.run(&inbox);
             drop(writer);
@@ -171,7 +187,7 @@ impl Writer {
     /// How long the thread may sleep.
     fn patience(&self) -> Duration {
         let now = moment();
-        let waiting = !self.projected.is_empty() || !self.snapshots.is_empty() || !self.settling.is_empty();
+        let waiting = !self.projected.is_empty() || !self.snapshots.is_empty();
         let until = if waiting && self.connection.is_some() { self.next_slice } else { self.next_tick };
         until.saturating_duration_since(now)
     }
@@ -197,6 +213,8 @@ impl Writer {
                 Ok(()) => self.settling.push(answer),
                 Err(dead) => answer_with(answer, Err(dead)),
             },
+            Request::Forgotten { no, result } => self.forgotten(no, result),
+            Request::Tidied => self.tidied(),
             Request::Close => self.closing = true,
             slow @ (Request::PutBlob { .. } | Request::Erase { .. } | Request::Revive { .. }) => {
                 self.slow.push_back(slow);
@@ -222,8 +240,12 @@ impl Writer {
         self.active.clear();
         self.projected.clear();
         self.due.clear();
+        self.tidying = self.tidying.map(|_| 0);
         for answer in self.settling.drain(..) {
             answer_with(answer, Err(Dead { reason: reason.to_owned() }.into()));
+        }
+        for (_, answer) in self.forgetting.drain() {
+            answer_with(answer, Err(AppendError::Unknown { reason: reason.to_owned() }));
         }
     }
 
@@ -424,6 +446,7 @@ impl Writer {
             }
             if index::concerns(&entry.event) {
                 active.due_since = active.due_since.or(Some(now));
+                active.concerning = entry.seq;
             }
         }
         let tail = self.shared.tail();
@@ -442,10 +465,7 @@ impl Writer {
         while let Some(request) = self.slow.pop_front() {
             match request {
                 Request::PutBlob { bytes, answer } => answer_with(answer, self.put_blob(&bytes)),
-                Request::Erase { claim, answer } => {
-                    let result = self.erase(claim);
-                    answer_with(answer, result);
-                }
+                Request::Erase { claim, answer } => self.erase(claim, answer),
                 Request::Revive { answer } => {
                     let result = self.revive();
                     answer_with(answer, result);
@@ -456,6 +476,8 @@ impl Writer {
                 | Request::Snapshot { .. }
                 | Request::Settle { .. }
                 | Request::Projected { .. }
+                | Request::Forgotten { .. }
+                | Request::Tidied
                 | Request::Close => {}
             }
         }
@@ -471,18 +493,57 @@ impl Writer {
         Ok(hash)
     }
 
-    fn erase(&mut self, claim: Claim) -> Result<(), AppendError> {
+    /// Erases a session. The answer comes when the projecting thread has removed its words.
+    fn erase(&mut self, claim: Claim, answer: Answer<Result<(), AppendError>>) {
         let Some(connection) = self.connection.take() else {
-            return Err(StoreError::from(self.dead()).into());
+            return answer_with(answer, Err(StoreError::from(self.dead()).into()));
         };
         let result = self.erase_in(&connection, claim);
         self.connection = Some(connection);
         match result {
-            Ok(result) => result,
+            Ok(Ok(no)) => {
+                self.forgetting.insert(no, answer);
+                self.ask_projector(Work::Forget { no });
+            }
+            Ok(Err(refused)) => answer_with(answer, Err(refused)),
             Err(failure) => {
                 self.die(failure.reason());
-                Err(failure.append_error())
+                answer_with(answer, Err(failure.append_error()));
             }
+        }
+    }
+
+    /// Asks for the words of logs whose erasing was cut off.
+    fn forget_doomed(&self) -> Result<(), Fault> {
+        let Some(connection) = &self.connection else { return Ok(()) };
+        for no in erase::doomed_words(connection)? {
+            self.ask_projector(Work::Forget { no });
+        }
+        Ok(())
+    }
+
+    pub(super) fn ask_projector(&self, work: Work) {
+        // The projector lives as long as this thread; while closing there is none, and nothing is asked any more.
+        if let Some(projector) = &self.projector {
+            drop(projector.send(work));
+        }
+    }
+
+    fn forgotten(&mut self, no: i64, result: Result<(), String>) {
+        let noted = match (&self.connection, result) {
+            (Some(connection), Ok(())) => erase::words_removed(connection, no).map_err(|fault| fault.to_string()),
+            (Some(_), Err(reason)) => {
+                tracing::error!(reason, "words of an erased session are removed at the next start");
+                Ok(())
+            }
+            (None, _) => return,
+        };
+        let result = noted.as_ref().map_err(|reason| AppendError::Unknown { reason: reason.clone() });
+        if let Some(answer) = self.forgetting.remove(&no) {
+            answer_with(answer, result.copied());
+        }
+        if let Err(reason) = noted {
+            self.die(&reason);
         }
     }
 
@@ -490,7 +551,7 @@ impl Writer {
         &mut self,
         connection: &Connection,
         claim: Claim,
-    ) -> Result<Result<(), AppendError>, Failure> {
+    ) -> Result<Result<i64, AppendError>, Failure> {
         let before = |fault: Fault| Failure::Before(fault.to_string());
         let head = {
             let tail = self.shared.tail();
@@ -525,7 +586,7 @@ impl Writer {
         checkpoint(connection).map_err(after)?;
         // Pages that are free now are given back once it is quiet.
         self.wrote = true;
-        Ok(Ok(()))
+        Ok(Ok(head.no))
     }
 
     /// A trunk keeps part of its tail, so what is known of the tail is read anew.
@@ -544,6 +605,7 @@ impl Writer {
         fault::hit("revive.before_open").map_err(|error| failed(error.into()))?;
         self.shared.connections.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.connect().map_err(failed)?;
+        self.forget_doomed().map_err(failed)?;
         fault::hit("revive.after_open").map_err(|error| failed(error.into()))?;
         *self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner) = None;
         tracing::info!("the store is written to again");
@@ -581,6 +643,8 @@ impl Active {
         let behind = tail.get(head.no).is_some() && head.link.seq > head.indexed_to;
         let now = moment();
         Self {
+            concerning: head.link.seq,
+            handed_at: now,
             head,
             due_since: behind.then_some(now),
             pack_due: false,

@@ -24,8 +24,10 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
     let made = begun.elapsed().as_secs_f64();
     bench.note("f.made_seconds", made, &format!("{sessions} sessions of {TURNS} turns"));
     let size = place::size_bytes(directory.path(), &place::spool(directory.path()))? as f64;
-    for (part, bytes) in parts(&directory.path().join("everturn.db"))? {
-        bench.note(&format!("f.{part}"), bytes / transcript, "bytes for a byte of transcript");
+    for file in ["everturn.db", "search.db"] {
+        for (part, bytes) in parts(&directory.path().join(file))? {
+            bench.note(&format!("f.{file}.{part}"), bytes / transcript, "bytes for a byte of transcript");
+        }
     }
     bench.note("f.transcript_megabytes", transcript / 1e6, "as JSON");
     bench.within("f.bytes_of_transcript", size / transcript, 2.0);

@@ -99,15 +99,11 @@ CREATE TABLE turns (
 CREATE INDEX turns_by_position ON turns (no, position) WHERE position IS NOT NULL;
 CREATE INDEX turns_that_wait ON turns (no) WHERE position IS NULL;
 
--- Texts that can be found; the words are in `fulltext` under the same id, the text itself only in the log.
-CREATE TABLE documents (id INTEGER PRIMARY KEY, no INTEGER NOT NULL, turn INTEGER NOT NULL, run INTEGER) STRICT;
-CREATE INDEX documents_by_turn ON documents (no, turn, run);
-CREATE VIRTUAL TABLE fulltext USING fts5 (
-    text,
-    content = '',
-    contentless_delete = 1,
-    tokenize = 'unicode61 remove_diacritics 2'
-);
+-- Which file of words belongs to these logs, and how many of its commits they rely on. No row: it is made anew.
+CREATE TABLE search (generation BLOB NOT NULL, commits INTEGER NOT NULL) STRICT;
+
+-- Erased logs whose words are not removed yet.
+CREATE TABLE doomed_words (no INTEGER PRIMARY KEY) STRICT;
 
 CREATE TABLE blob_uses (blob TEXT NOT NULL, no INTEGER NOT NULL, PRIMARY KEY (blob, no)) STRICT, WITHOUT ROWID;
 CREATE INDEX blob_uses_by_no ON blob_uses (no);

@@ -1,0 +1,403 @@
+//! Which texts can be found: words in a file of their own, written by the projecting thread, so that no commit waits for
+//! them. Words are durable before the log's watermark passes them; the file itself can be made anew from the logs.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use session::{Entry, Event, RunId, Seq, SessionId, TurnId};
+use uuid::Uuid;
+
+use crate::catalog::{Document, DocumentKind, Hit, document};
+
+use super::disk::moment;
+use super::read::{self, Stop};
+use super::tail::Tail;
+use super::{Fault, wal};
+
+/// Marks a file as ours: "EvTs". Another form of the tables gets another number, and the file is made anew.
+const APPLICATION_ID: i64 = 0x4576_5473;
+const FORM: i64 = 1;
+
+/// Sessions whose words are made durable together when the file is made anew.
+const REBUILT_AT_ONCE: usize = 500;
+/// Entries read at once then.
+const READ_AT_ONCE: u64 = 10_000;
+/// How often it is told how far that is.
+const TELL_EVERY: Duration = Duration::from_secs(2);
+
+const TABLES: &str = "
+-- How many times the file was written. The log's file knows how many it relies on: fewer are words that were lost.
+CREATE TABLE written (generation BLOB NOT NULL, commits INTEGER NOT NULL) STRICT;
+-- Texts that can be found; the words are in `fulltext` under the same id, the text itself only in the log.
+CREATE TABLE documents (id INTEGER PRIMARY KEY, no INTEGER NOT NULL, turn INTEGER NOT NULL, run INTEGER) STRICT;
+CREATE INDEX documents_by_turn ON documents (no, turn, run);
+CREATE VIRTUAL TABLE fulltext USING fts5 (
+    text,
+    content = '',
+    contentless_delete = 1,
+    tokenize = 'unicode61 remove_diacritics 2'
+);
+";
+
+/// The words, for the one thread that writes them.
+#[derive(Debug)]
+pub(super) struct Search {
+    path: PathBuf,
+    /// Gone once anything failed: what is in the file is not known any more, so the file goes as well.
+    connection: Option<Connection>,
+    commits: u64,
+}
+
+/// What the log's file relies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Relied {
+    generation: [u8; 16],
+    commits: u64,
+}
+
+impl Search {
+    /// Opens the words, or makes them anew from the logs when they are missing, damaged, or older than the logs rely on.
+    /// A store whose words cannot be had is still a store.
+    pub(super) fn open(main: &Connection, tail: &Tail, path: PathBuf) -> Self {
+        Self::open_or_make(main, tail, path.clone()).unwrap_or_else(|fault| {
+            tracing::error!(reason = %fault, "search is off; the next start tries again");
+            Self::off(path)
+        })
+    }
+
+    /// Nothing is found, and nothing made findable.
+    pub(super) fn off(path: PathBuf) -> Self {
+        Self { path, connection: None, commits: 0 }
+    }
+
+    fn open_or_make(main: &Connection, tail: &Tail, path: PathBuf) -> Result<Self, Fault> {
+        let relied = main
+            .query_row("SELECT generation, commits FROM search", [], |row| {
+                Ok(Relied { generation: row.get(0)?, commits: row.get(1)? })
+            })
+            .optional()?;
+        let opened = relied.map(|relied| open(&path, relied));
+        match opened {
+            Some(Ok((connection, commits))) => return Ok(Self { path, connection: Some(connection), commits }),
+            Some(Err(fault)) => tracing::warn!(reason = %fault, "the words for search are made anew from the logs"),
+            None => {}
+        }
+        Self::make(main, tail, path)
+    }
+
+    fn make(main: &Connection, tail: &Tail, path: PathBuf) -> Result<Self, Fault> {
+        main.execute("DELETE FROM search", [])?;
+        remove(&path)?;
+        let connection = connect(&path)?;
+        let generation: [u8; 16] = connection.query_row("SELECT randomblob(16)", [], |row| row.get(0))?;
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        connection.execute_batch(TABLES)?;
+        connection.execute("INSERT INTO written (generation, commits) VALUES (?, 0)", [generation])?;
+        connection.pragma_update(None, "user_version", FORM)?;
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        connection.execute_batch("COMMIT")?;
+        let mut search = Self { path, connection: Some(connection), commits: 0 };
+        search.rebuild(main, tail)?;
+        fault::hit("search.before_made")?;
+        main.execute(
+            "INSERT INTO search (generation, commits) VALUES (?, ?)",
+            params![generation, search.commits],
+        )?;
+        fault::hit("search.after_made")?;
+        Ok(search)
+    }
+
+    /// Reads every log as far as it was indexed.
+    fn rebuild(&mut self, main: &Connection, tail: &Tail) -> Result<(), Fault> {
+        let mut select = main.prepare(
+            "SELECT no, base_seq, indexed_to FROM watermarks JOIN logs USING (no)
+             WHERE trunk = 0 AND indexed_to > base_seq ORDER BY no",
+        )?;
+        let logs: Vec<(i64, u64, u64)> = select
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        let mut told_at = moment();
+        for (at, some) in logs.chunks(REBUILT_AT_ONCE).enumerate() {
+            let mut found = Vec::new();
+            for (no, base, indexed_to) in some {
+                documents(main, tail, *no, Seq(*base), Seq(*indexed_to), &mut found)?;
+            }
+            let documents: Vec<_> = found.iter().map(|(no, document)| (*no, document)).collect();
+            self.write(&documents)?;
+            if told_at.elapsed() >= TELL_EVERY {
+                told_at = moment();
+                let done = at * REBUILT_AT_ONCE + some.len();
+                tracing::info!(done, of = logs.len(), "sessions are made findable again");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it could not be written.
+    pub(super) fn is_off(&self) -> bool {
+        self.connection.is_none()
+    }
+
+    /// Makes documents findable and durable; an earlier form of one no longer is found. Answers how many times the file
+    /// was written, or nothing when it could not be: search then says so until the next start makes it anew.
+    pub(super) fn store(&mut self, documents: &[(i64, &Document)]) -> Option<u64> {
+        self.connection.as_ref()?;
+        if documents.is_empty() {
+            return Some(self.commits);
+        }
+        match self.write(documents) {
+            Ok(()) => Some(self.commits),
+            Err(fault) => self.fail(&fault),
+        }
+    }
+
+    /// Gives the file up. Words of erased sessions must not stay in one that nobody can write.
+    fn fail(&mut self, fault: &Fault) -> Option<u64> {
+        tracing::error!(reason = %fault, "search is off; the next start makes its words anew from the logs");
+        self.connection = None;
+        if let Err(error) = remove(&self.path) {
+            tracing::warn!(%error, "the file of words is removed at the next start");
+        }
+        None
+    }
+
+    fn write(&mut self, documents: &[(i64, &Document)]) -> Result<(), Fault> {
+        let Some(connection) = &self.connection else { return Ok(()) };
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        let mut words = Vec::with_capacity(documents.len());
+        for (no, document) in documents {
+            words.push(note(connection, *no, document)?);
+        }
+        connection.prepare_cached("UPDATE written SET commits = ?")?.execute([self.commits + 1])?;
+        // Nothing else is written from here on: FTS5 writes out what it gathered, as a segment of its own, whenever
+        // another statement begins.
+        let mut remove = connection.prepare_cached("DELETE FROM fulltext WHERE rowid = ?")?;
+        let mut insert = connection.prepare_cached("INSERT INTO fulltext (rowid, text) VALUES (?, ?)")?;
+        for Words { id, known, text } in words {
+            if known {
+                remove.execute([id])?;
+            }
+            insert.execute(params![id, text])?;
+        }
+        drop((remove, insert));
+        fault::hit("search.before_commit")?;
+        connection.execute_batch("COMMIT")?;
+        fault::hit("search.after_commit")?;
+        self.commits += 1;
+        Ok(())
+    }
+
+    /// Removes every word of a log. Deleted words leave the segments only when those are rewritten, and the
+    /// write-ahead log only when it is emptied.
+    pub(super) fn forget(&mut self, no: i64) -> Result<(), Fault> {
+        match self.remove_words(no) {
+            Ok(()) => Ok(()),
+            Err(fault) => {
+                self.fail(&fault);
+                // Without the file there are no words.
+                if self.path.exists() { Err(fault) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn remove_words(&mut self, no: i64) -> Result<(), Fault> {
+        let Some(connection) = &self.connection else {
+            return Ok(remove(&self.path)?);
+        };
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        connection.execute("UPDATE written SET commits = ?", [self.commits + 1])?;
+        connection
+            .execute("DELETE FROM fulltext WHERE rowid IN (SELECT id FROM documents WHERE no = ?)", [no])?;
+        connection.execute("DELETE FROM documents WHERE no = ?", [no])?;
+        connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')", [])?;
+        fault::hit("forget.before_commit")?;
+        connection.execute_batch("COMMIT")?;
+        fault::hit("forget.after_commit")?;
+        self.commits += 1;
+        self.tidy_file()
+    }
+
+    /// Gives free pages back and empties the write-ahead log.
+    pub(super) fn tidy(&mut self) {
+        if let Err(fault) = self.tidy_file() {
+            self.fail(&fault);
+        }
+    }
+
+    fn tidy_file(&self) -> Result<(), Fault> {
+        let Some(connection) = &self.connection else { return Ok(()) };
+        super::background::vacuum(connection, i64::from(i32::MAX))?;
+        super::background::checkpoint(connection)
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, Fault> {
+    let connection = Connection::open(path)?;
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(Fault::Refused(format!("the disk cannot hold a WAL (journal mode {mode})")));
+    }
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "cache_size", -16 * 1024)?;
+    connection.pragma_update(None, "secure_delete", "ON")?;
+    // A reader may look at it at this moment.
+    connection.busy_timeout(Duration::from_secs(5))?;
+    Ok(connection)
+}
+
+/// Opens a file that has at least what the logs rely on.
+fn open(path: &Path, relied: Relied) -> Result<(Connection, u64), Fault> {
+    let damaged = |what: &str| Fault::Damaged(format!("{} {what}", path.display()));
+    if !path.exists() {
+        return Err(damaged("is missing"));
+    }
+    wal::check(&wal_of(path))?;
+    let connection = connect(path)?;
+    let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let form: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if (application, form) != (APPLICATION_ID, FORM) {
+        return Err(damaged("has another form"));
+    }
+    let found = connection.query_row("SELECT generation, commits FROM written", [], |row| {
+        Ok(Relied { generation: row.get(0)?, commits: row.get(1)? })
+    })?;
+    if found.generation != relied.generation {
+        return Err(damaged("belongs to another store"));
+    }
+    if found.commits < relied.commits {
+        return Err(damaged("has lost words"));
+    }
+    Ok((connection, found.commits))
+}
+
+fn wal_of(path: &Path) -> PathBuf {
+    path.with_extension("db-wal")
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    for path in [path.to_owned(), wal_of(path), path.with_extension("db-shm")] {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The documents of a log up to `end`. What is damaged is left out; its session tells of it when it is read.
+fn documents(
+    main: &Connection,
+    tail: &Tail,
+    no: i64,
+    base: Seq,
+    end: Seq,
+    found: &mut Vec<(i64, Document)>,
+) -> Result<(), Fault> {
+    let read = |after: Seq, end: Seq| -> Result<Vec<Entry>, Fault> {
+        let mut entries = Vec::new();
+        let count = usize::try_from(end.0.saturating_sub(after.0)).unwrap_or(usize::MAX);
+        match read::collect(main, &|no| tail.get(no).cloned(), no, after, count, &mut entries) {
+            Ok(_) | Err(Stop::Damage(_)) => Ok(entries),
+            Err(Stop::Fault(fault)) => Err(fault),
+        }
+    };
+    // The run that began last and what it brought so far. An earlier one can still end, by a recovery.
+    let (mut current, mut brought) = (RunId(0), Vec::new());
+    let mut after = base;
+    while after < end {
+        let entries = read(after, Seq(end.0.min(after.0 + READ_AT_ONCE)))?;
+        let Some(last) = entries.last() else { return Ok(()) };
+        after = last.seq;
+        for entry in entries {
+            let mut failure = None;
+            let made = document(&entry, |run| {
+                if run == current {
+                    return session::run_text(run, &brought);
+                }
+                let entries = read(Seq(run.0.saturating_sub(1)), entry.seq);
+                entries.map(|entries| session::run_text(run, &entries)).unwrap_or_else(|fault| {
+                    failure = Some(fault);
+                    String::new()
+                })
+            });
+            if let Some(fault) = failure {
+                return Err(fault);
+            }
+            found.extend(made.map(|document| (no, document)));
+            if matches!(entry.event, Event::RunStarted { .. }) {
+                (current, brought) = (RunId(entry.seq.0), Vec::new());
+            } else if entry.event.output_of() == Some(current) {
+                brought.push(entry);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The words of a document, to be made findable under its id.
+struct Words<'a> {
+    id: i64,
+    /// Whether an earlier form of it can be found.
+    known: bool,
+    text: &'a str,
+}
+
+fn note<'a>(connection: &Connection, no: i64, document: &'a Document) -> Result<Words<'a>, Fault> {
+    let run = match document.kind {
+        DocumentKind::Message => None,
+        DocumentKind::Answer(run) => Some(run.0),
+    };
+    let known: Option<i64> = connection
+        .prepare_cached("SELECT id FROM documents WHERE no = ? AND turn = ? AND run IS ?")?
+        .query_row(params![no, document.turn.0, run], |row| row.get(0))
+        .optional()?;
+    let text = &document.text;
+    if let Some(id) = known {
+        return Ok(Words { id, known: true, text });
+    }
+    connection
+        .prepare_cached("INSERT INTO documents (no, turn, run) VALUES (?, ?, ?)")?
+        .execute(params![no, document.turn.0, run])?;
+    Ok(Words { id: connection.last_insert_rowid(), known: false, text })
+}
+
+/// The newest documents that have all the words. `connection` reads the logs; the words are attached to it.
+pub(super) fn find(
+    connection: &Connection,
+    path: &Path,
+    words: &str,
+    count: usize,
+) -> Result<Vec<Hit>, Fault> {
+    // Each word is quoted, so that no character of a search is read as an operator.
+    let words = words.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty());
+    let quoted: Vec<String> = words.map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
+    if quoted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let attached: bool = connection
+        .prepare_cached("SELECT count(*) FROM pragma_database_list WHERE name = 'words'")?
+        .query_row([], |row| row.get(0))?;
+    if !attached {
+        connection.execute("ATTACH ? AS words", [path.to_string_lossy()])?;
+    }
+    let mut select = connection.prepare_cached(
+        "SELECT logs.key, turn, run FROM (SELECT rowid FROM words.fulltext WHERE fulltext MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
+         JOIN words.documents AS documents ON documents.id = found.rowid JOIN main.logs AS logs USING (no)
+         WHERE trunk = 0 ORDER BY found.rowid DESC",
+    )?;
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let rows = select.query_map(params![quoted.join(" "), count], |row| {
+        Ok(Hit {
+            session: SessionId(Uuid::from_bytes(row.get(0)?)),
+            turn: TurnId(row.get(1)?),
+            kind: row
+                .get::<_, Option<u64>>(2)?
+                .map_or(DocumentKind::Message, |run| DocumentKind::Answer(RunId(run))),
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
