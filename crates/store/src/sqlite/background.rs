@@ -24,6 +24,10 @@ const SLICE: Duration = Duration::from_millis(1);
 const SLICE_SNAPSHOT_BYTES: usize = 256 * 1024;
 /// After a slice, appends have the thread for so many times as long, as long as projections lag less than this.
 const RESTS: [(Duration, u32); 2] = [(Duration::from_millis(250), 3), (Duration::from_millis(750), 1)];
+/// Projections may lag so far before appends are slowed down, and by how much they then are.
+const LAG_MAX: Duration = Duration::from_millis(600);
+const LAG_TO_PAUSE: u32 = 20;
+const PAUSE_MAX: Duration = Duration::from_millis(50);
 /// Rows of the tail before those sessions that keep older ones are packed in mid-run, so that it can be trimmed.
 const TAIL_ROWS_MAX: i64 = 100_000;
 /// The same per session that writes, so that many at once still make whole packs.
@@ -80,9 +84,19 @@ impl Writer {
         }
     }
 
+    fn lag(&self) -> Duration {
+        Duration::from_micros(self.shared.lag_micros.load(Ordering::Relaxed).unsigned_abs())
+    }
+
+    /// How long appends wait after a commit, so that projections that lag far behind come up. They are not lost to
+    /// it: more of them share the next commit.
+    pub(super) fn pause(&self) -> Duration {
+        (self.lag().saturating_sub(LAG_MAX) / LAG_TO_PAUSE).min(PAUSE_MAX)
+    }
+
     /// How much longer than a slice appends have the thread after it. What lags far behind takes turns with them.
     fn rest_factor(&self) -> u32 {
-        let lag = Duration::from_micros(self.shared.lag_micros.load(Ordering::Relaxed).unsigned_abs());
+        let lag = self.lag();
         let rest = RESTS.iter().find(|(limit, _)| lag < *limit && self.settling.is_empty());
         rest.map_or(0, |(_, factor)| *factor)
     }

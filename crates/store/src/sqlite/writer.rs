@@ -66,6 +66,7 @@ pub(super) struct Writer {
     pub(super) fresh_blobs: HashMap<BlobHash, u32>,
     /// Goes up when the store dies, so that what was asked for before is told from what is asked for after.
     pub(super) life: u64,
+    pub(super) next_commit: Instant,
     pub(super) next_slice: Instant,
     pub(super) next_tick: Instant,
     pub(super) wrote: bool,
@@ -103,6 +104,7 @@ impl Writer {
             forgetting: HashMap::new(),
             fresh_blobs: HashMap::new(),
             life: 0,
+            next_commit: now,
             next_slice: now,
             next_tick: now + TICK,
             wrote: false,
@@ -175,7 +177,10 @@ impl Writer {
             while let Ok(request) = inbox.try_recv() {
                 self.sort(request);
             }
-            self.commit_group();
+            if moment() >= self.next_commit {
+                self.commit_group();
+                self.next_commit = moment() + self.pause();
+            }
             self.slow_requests();
             self.background();
             if self.closing && self.quick.is_empty() {
@@ -188,7 +193,13 @@ impl Writer {
     fn patience(&self) -> Duration {
         let now = moment();
         let waiting = !self.projected.is_empty() || !self.snapshots.is_empty();
-        let until = if waiting && self.connection.is_some() { self.next_slice } else { self.next_tick };
+        let mut until = self.next_tick;
+        if waiting && self.connection.is_some() {
+            until = until.min(self.next_slice);
+        }
+        if !self.quick.is_empty() {
+            until = until.min(self.next_commit);
+        }
         until.saturating_duration_since(now)
     }
 
