@@ -13,11 +13,13 @@
 //! | `sqlite/search.rs` | which texts can be found, in a file of their own? |
 //! | `sqlite/read.rs` | how are entries read back, from packs and tail? |
 //! | `sqlite/erase.rs` | what is removed with a session? |
+//! | `sqlite/checkpoint.rs` | when is the write-ahead log folded into the file? |
 //! | `sqlite/wal.rs` | is the write-ahead log whole? |
 //! | `sqlite/disk.rs` | whose directory is it, and is there room? |
 
 mod append;
 mod background;
+mod checkpoint;
 mod disk;
 mod erase;
 mod index;
@@ -264,6 +266,9 @@ fn connect_to_write(path: &Path) -> Result<Connection, Fault> {
     connection.pragma_update(None, "synchronous", if fault::planted("no_sync") { "OFF" } else { "FULL" })?;
     connection.pragma_update(None, "cache_size", -64 * 1024)?;
     connection.pragma_update(None, "secure_delete", "FAST")?;
+    // Looked after in `checkpoint.rs`; whoever empties the log waits until the thread there is done.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
     // A statement's plan does not depend on what is bound, so it is made once and not at every use.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(64);

@@ -24,9 +24,9 @@ const SLICE: Duration = Duration::from_millis(1);
 const SLICE_SNAPSHOT_BYTES: usize = 256 * 1024;
 /// After a slice, appends have the thread for so many times as long, as long as projections lag less than this.
 const RESTS: [(Duration, u32); 2] = [(Duration::from_millis(250), 3), (Duration::from_millis(750), 1)];
-/// Projections may lag so far before appends are slowed down, and by how much they then are.
-const LAG_MAX: Duration = Duration::from_millis(600);
-const LAG_TO_PAUSE: u32 = 20;
+/// Projections may lag so far before appends are slowed down; with so much more lag a commit takes twice as long.
+const LAG_MAX: Duration = Duration::from_millis(500);
+const LAG_DOUBLES: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 /// Rows of the tail before those sessions that keep older ones are packed in mid-run, so that it can be trimmed.
 const TAIL_ROWS_MAX: i64 = 100_000;
@@ -35,8 +35,8 @@ const TAIL_ROWS_PER_SESSION: i64 = 300;
 /// Entries and bytes after which a run that goes on is packed so far.
 pub(super) const SESSION_ROWS_MAX: usize = 4_096;
 pub(super) const SESSION_BYTES_MAX: usize = 1024 * 1024;
-/// Rows removed from the tail in one go.
-const TRIM_ROWS_MAX: i64 = 4_000;
+/// Rows removed from the tail in one go while appends may wait: about a millisecond.
+const TRIM_ROWS_MAX: i64 = 512;
 /// Sessions handed to the projector at once.
 const IN_FLIGHT_MAX: usize = 32;
 /// Free pages given back to the disk in one go when idle.
@@ -88,10 +88,11 @@ impl Writer {
         Duration::from_micros(self.shared.lag_micros.load(Ordering::Relaxed).unsigned_abs())
     }
 
-    /// How long appends wait after a commit, so that projections that lag far behind come up. They are not lost to
-    /// it: more of them share the next commit.
-    pub(super) fn pause(&self) -> Duration {
-        (self.lag().saturating_sub(LAG_MAX) / LAG_TO_PAUSE).min(PAUSE_MAX)
+    /// How long appends wait after a commit that took so long, so that projections that lag far behind come up. They
+    /// are not lost to it: more of them share the next commit.
+    pub(super) fn pause(&self, commit: Duration) -> Duration {
+        let over = self.lag().saturating_sub(LAG_MAX);
+        commit.mul_f64(over.div_duration_f64(LAG_DOUBLES)).min(PAUSE_MAX)
     }
 
     /// How much longer than a slice appends have the thread after it. What lags far behind takes turns with them.
@@ -131,7 +132,9 @@ impl Writer {
         let Some(connection) = self.connection.take() else { return Ok(()) };
         let result = self.slice_in(&connection);
         self.connection = Some(connection);
-        result
+        result?;
+        self.look_at_wal();
+        Ok(())
     }
 
     pub(super) fn slice_in(&mut self, connection: &Connection) -> Result<(), Fault> {
@@ -146,6 +149,7 @@ impl Writer {
             }
         }
         rely_on_words(connection, &stored)?;
+        let trimmed = self.trim(connection, TRIM_ROWS_MAX)?;
         let packed = stored.iter().any(|projection| !projection.packs.is_empty());
         if packed {
             fault::hit("pack.before_commit")?;
@@ -169,10 +173,14 @@ impl Writer {
         if snapshot_bytes > 0 {
             fault::hit("snapshot.after_commit")?;
         }
+        if let Some(first_row) = trimmed {
+            fault::hit("trim.after_commit")?;
+            self.shared.tail().first_row = first_row;
+        }
         for projection in &stored {
             self.stored(projection);
         }
-        self.trim(connection)
+        Ok(())
     }
 
     /// Forgets what a stored projection took out of the tail.
@@ -194,23 +202,30 @@ impl Writer {
         }
     }
 
-    /// Removes rows at the beginning of the tail that no session needs any more.
-    pub(super) fn trim(&mut self, connection: &Connection) -> Result<(), Fault> {
-        let (first, low_water) = {
-            let tail = self.shared.tail();
-            (tail.first_row, tail.low_water())
-        };
-        let settling = !self.settling.is_empty();
-        if low_water - first < TRIM_ROWS_MAX && !(settling && low_water > first) {
-            return Ok(());
+    /// Removes rows at the beginning of the tail that no session needs any more, in the current transaction. Answers
+    /// the first row that is left, if any went.
+    pub(super) fn trim(&self, connection: &Connection, count: i64) -> Result<Option<i64>, Fault> {
+        let tail = self.shared.tail();
+        let end = tail.low_water().min(tail.first_row.saturating_add(count));
+        let needless = end - tail.first_row;
+        drop(tail);
+        if needless == 0 {
+            return Ok(None);
         }
-        let end = if settling { low_water } else { low_water.min(first + TRIM_ROWS_MAX) };
-        connection.execute_batch("BEGIN IMMEDIATE")?;
         connection.prepare_cached("DELETE FROM tail WHERE id < ?")?.execute([end])?;
         fault::hit("trim.before_commit")?;
+        Ok(Some(end))
+    }
+
+    /// Removes all of them.
+    fn trim_all(&mut self, connection: &Connection) -> Result<(), Fault> {
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        let trimmed = self.trim(connection, i64::MAX)?;
         connection.execute_batch("COMMIT")?;
-        fault::hit("trim.after_commit")?;
-        self.shared.tail().first_row = end;
+        if let Some(first_row) = trimmed {
+            fault::hit("trim.after_commit")?;
+            self.shared.tail().first_row = first_row;
+        }
         Ok(())
     }
 
@@ -267,9 +282,7 @@ impl Writer {
             if !(settling || self.wrote && idle) {
                 return Ok(());
             }
-            if settling {
-                self.trim(&connection)?;
-            }
+            self.trim_all(&connection)?;
             let pages = if settling { i64::from(i32::MAX) } else { VACUUM_PAGES };
             vacuum(&connection, pages)?;
             checkpoint(&connection)?;

@@ -64,6 +64,10 @@ pub(super) enum Request {
         result: Result<(), String>,
     },
     Tidied,
+    Folded {
+        life: u64,
+        result: Result<(), String>,
+    },
     Close,
 }
 

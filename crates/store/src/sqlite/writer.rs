@@ -16,6 +16,7 @@ use crate::error::{AppendError, ClaimError, Dead, StoreError};
 use crate::{Append, Claim, Urgency};
 
 use super::append::{self, Head, Written};
+use super::checkpoint::Checkpointer;
 use super::background::{SESSION_BYTES_MAX, SESSION_ROWS_MAX, TICK, attachments, checkpoint};
 use super::disk::{self, Left, Reserve, moment};
 use super::project::{self, Projection, Work};
@@ -57,6 +58,7 @@ pub(super) struct Writer {
     pub(super) due: VecDeque<SessionId>,
     pub(super) in_flight: usize,
     pub(super) projector: Option<mpsc::Sender<Work>>,
+    pub(super) checkpointer: Checkpointer,
     pub(super) settling: Vec<Answer<Result<(), StoreError>>>,
     /// While the file of words is being tidied: how many wait for that.
     pub(super) tidying: Option<usize>,
@@ -99,6 +101,7 @@ impl Writer {
             due: VecDeque::new(),
             in_flight: 0,
             projector: None,
+            checkpointer: Checkpointer::start(&shared.database(), requests.clone())?,
             settling: Vec::new(),
             tidying: None,
             forgetting: HashMap::new(),
@@ -178,8 +181,9 @@ impl Writer {
                 self.sort(request);
             }
             if moment() >= self.next_commit {
+                let begun = moment();
                 self.commit_group();
-                self.next_commit = moment() + self.pause();
+                self.next_commit = moment() + self.pause(begun.elapsed());
             }
             self.slow_requests();
             self.background();
@@ -226,6 +230,12 @@ impl Writer {
             },
             Request::Forgotten { no, result } => self.forgotten(no, result),
             Request::Tidied => self.tidied(),
+            Request::Folded { life, result } => {
+                self.checkpointer.folded();
+                if let (true, Err(reason)) = (life == self.life && self.connection.is_some(), result) {
+                    self.die(&reason);
+                }
+            }
             Request::Close => self.closing = true,
             slow @ (Request::PutBlob { .. } | Request::Erase { .. } | Request::Revive { .. }) => {
                 self.slow.push_back(slow);
@@ -283,6 +293,7 @@ impl Writer {
                     quick.answer(outcome);
                 }
                 self.wrote = true;
+                self.look_at_wal();
             }
             Err(failure) => {
                 if self.connection.is_some() {
@@ -290,6 +301,17 @@ impl Writer {
                 }
                 group.into_iter().for_each(|quick| quick.fail(&failure));
             }
+        }
+    }
+
+    /// Folds the write-ahead log into the file before it grows long.
+    pub(super) fn look_at_wal(&mut self) {
+        let looked = match &self.connection {
+            Some(connection) => self.checkpointer.look(connection, self.life),
+            None => Ok(()),
+        };
+        if let Err(fault) = looked {
+            self.die(&fault.to_string());
         }
     }
 
@@ -489,6 +511,7 @@ impl Writer {
                 | Request::Projected { .. }
                 | Request::Forgotten { .. }
                 | Request::Tidied
+                | Request::Folded { .. }
                 | Request::Close => {}
             }
         }
@@ -639,6 +662,7 @@ impl Writer {
     fn close(&mut self) {
         // Whatever is not projected now is projected at the next start; the log has everything.
         self.projector = None;
+        self.checkpointer.end();
         if let Some(connection) = self.connection.take()
             && let Err(fault) = self.fold_together(&connection)
         {
