@@ -77,20 +77,19 @@ impl SessionHandle {
         let store = self.hub.store();
         let session = store.open(self.session).await?.session;
         let rows = store.turns(session, before, count).await?;
+        let mut log = load::Stretches::new(store, session);
         let mut turns = Vec::with_capacity(rows.len());
         for row in rows.iter().rev() {
             let mut entries = Vec::new();
             for seq in [Seq(row.turn.0), row.message] {
-                if entries.iter().all(|entry: &session::Entry| entry.seq != seq) {
-                    entries.extend(store.read(session, Seq(seq.0 - 1), 1).await?);
-                }
+                log.add(Seq(seq.0 - 1), seq, &mut entries).await?;
             }
             let before = Seq(row.position.0 - 1);
-            entries.extend(load::range(store, session, before, row.last).await?);
+            log.add(before, row.last, &mut entries).await?;
             // A message that went into the run may have been posted while the turn itself still waited.
             let waited = |entry: &session::Entry| matches!(entry.event, session::Event::MessageSteered { turn, .. } if turn.0 <= before.0);
             if entries.iter().any(waited) {
-                entries.extend(load::range(store, session, Seq(row.turn.0), before).await?);
+                log.add(Seq(row.turn.0), before, &mut entries).await?;
             }
             entries.sort_by_key(|entry| entry.seq);
             entries.dedup_by_key(|entry| entry.seq);

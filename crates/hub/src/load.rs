@@ -7,6 +7,8 @@ use crate::error::CommandError;
 
 /// Entries read in one go.
 pub(crate) const PAGE: usize = 8_192;
+/// Entries read in one go when a few turns are wanted: as many as the store reads anyway to find one.
+const STRETCH: usize = 2_048;
 
 /// A state and how it was reached.
 pub(crate) struct Loaded {
@@ -58,22 +60,44 @@ async fn fold_until(
     Ok(())
 }
 
-/// The entries after `after` up to and including `end`.
-pub(crate) async fn range(
-    store: &dyn Store,
+/// Reads ranges of a log that lie near each other, each stretch once.
+pub(crate) struct Stretches<'a> {
+    store: &'a dyn Store,
     session: SessionId,
-    mut after: Seq,
-    end: Seq,
-) -> Result<Vec<Entry>, CommandError> {
-    let mut entries = Vec::new();
-    while after < end {
-        let left = usize::try_from(end.0 - after.0).unwrap_or(usize::MAX);
-        let read = store.read(session, after, left.min(PAGE)).await?;
-        let Some(last) = read.last() else { return Err(CommandError::Damaged { intact: after }) };
-        after = last.seq;
-        entries.extend(read);
+    /// What was read last, consecutive.
+    stretch: Vec<Entry>,
+}
+
+impl<'a> Stretches<'a> {
+    pub(crate) fn new(store: &'a dyn Store, session: SessionId) -> Self {
+        Self { store, session, stretch: Vec::new() }
     }
-    Ok(entries)
+
+    /// Adds the entries after `after` up to and including `end`.
+    pub(crate) async fn add(
+        &mut self,
+        mut after: Seq,
+        end: Seq,
+        entries: &mut Vec<Entry>,
+    ) -> Result<(), CommandError> {
+        while after < end {
+            if !self.has(after.next()) {
+                self.stretch = self.store.read(self.session, after, STRETCH).await?;
+                if self.stretch.is_empty() {
+                    return Err(CommandError::Damaged { intact: after });
+                }
+            }
+            let wanted = |entry: &&Entry| entry.seq > after && entry.seq <= end;
+            entries.extend(self.stretch.iter().filter(wanted).cloned());
+            after = self.stretch.last().map_or(end, |last| last.seq);
+        }
+        Ok(())
+    }
+
+    fn has(&self, seq: Seq) -> bool {
+        let (first, last) = (self.stretch.first(), self.stretch.last());
+        first.is_some_and(|first| first.seq <= seq) && last.is_some_and(|last| seq <= last.seq)
+    }
 }
 
 /// The links of a log from entry `from` to its end, to recognise what it has already.

@@ -1,4 +1,5 @@
-//! A store that can be told to refuse appends, as in an outage. Everything else passes through to a real one.
+//! A store that can be told to refuse appends, as in an outage, or to hold them, as a slow disk does. Everything else
+//! passes through to a real one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +12,16 @@ use store::{
     Append, AppendError, Catalog, Claim, ClaimError, Claiming, Dead, Hit, KeyUse, ListQuery, ListRow,
     LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, Store, StoreError, TurnRow,
 };
+use tokio::sync::watch;
 
 /// A real store behind a switch.
 pub struct RefusingStore {
     /// Taken away by a crash, whoever still holds a handle.
     store: Mutex<Option<Arc<dyn Store>>>,
     refusing: AtomicBool,
+    holding: watch::Sender<bool>,
+    /// Appends that are held.
+    held: watch::Sender<usize>,
 }
 
 impl std::fmt::Debug for RefusingStore {
@@ -28,7 +33,8 @@ impl std::fmt::Debug for RefusingStore {
 impl RefusingStore {
     /// A store that refuses nothing yet.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store: Mutex::new(Some(store)), refusing: AtomicBool::new(false) }
+        let (holding, held) = (watch::Sender::new(false), watch::Sender::new(0));
+        Self { store: Mutex::new(Some(store)), refusing: AtomicBool::new(false), holding, held }
     }
 
     /// Refuses every append from now on.
@@ -39,6 +45,22 @@ impl RefusingStore {
     /// Takes appends again.
     pub fn take_again(&self) {
         self.refusing.store(false, Ordering::Release);
+    }
+
+    /// Holds every append from now on.
+    pub fn hold(&self) {
+        self.holding.send_replace(true);
+    }
+
+    /// Lets go of what is held, and of what comes.
+    pub fn let_go(&self) {
+        self.holding.send_replace(false);
+    }
+
+    /// Waits until an append is held.
+    pub async fn holds(&self) {
+        // The sender lives in this store, so waiting cannot fail.
+        drop(self.held.subscribe().wait_for(|held| *held > 0).await);
     }
 
     /// Takes the real store away, as a crash does. It is closed once nothing is under way in it.
@@ -78,7 +100,13 @@ impl LogStore for RefusingStore {
         match self.check() {
             Ok(()) => {
                 let store = self.store();
-                async move { store.append(batch).await }.boxed()
+                async move {
+                    self.held.send_modify(|held| *held += usize::from(*self.holding.borrow()));
+                    drop(self.holding.subscribe().wait_for(|holding| !holding).await);
+                    self.held.send_replace(0);
+                    store.append(batch).await
+                }
+                .boxed()
             }
             Err(dead) => {
                 let refused = AppendError::Store(dead.into());

@@ -69,8 +69,9 @@ impl Writer {
     pub(super) fn background(&mut self) {
         let now = moment();
         if now >= self.next_slice && self.connection.is_some() {
-            let busy = !self.projected.is_empty() || !self.snapshots.is_empty();
-            if busy && let Err(fault) = self.slice() {
+            if self.has_slice()
+                && let Err(fault) = self.slice()
+            {
                 return self.die(&fault.to_string());
             }
             self.next_slice = moment() + moment().duration_since(now) * self.rest_factor();
@@ -82,6 +83,11 @@ impl Writer {
                 self.die(&fault.to_string());
             }
         }
+    }
+
+    /// Whether something waits to be stored or trimmed.
+    pub(super) fn has_slice(&self) -> bool {
+        !self.projected.is_empty() || !self.snapshots.is_empty() || self.needless_rows >= TRIM_ROWS_MAX
     }
 
     fn lag(&self) -> Duration {
@@ -180,6 +186,7 @@ impl Writer {
         for projection in &stored {
             self.stored(projection);
         }
+        self.needless_rows = self.shared.tail().needless_rows();
         Ok(())
     }
 
@@ -205,13 +212,14 @@ impl Writer {
     /// Removes rows at the beginning of the tail that no session needs any more, in the current transaction. Answers
     /// the first row that is left, if any went.
     pub(super) fn trim(&self, connection: &Connection, count: i64) -> Result<Option<i64>, Fault> {
-        let tail = self.shared.tail();
-        let end = tail.low_water().min(tail.first_row.saturating_add(count));
-        let needless = end - tail.first_row;
-        drop(tail);
+        let (first_row, needless) = {
+            let tail = self.shared.tail();
+            (tail.first_row, tail.needless_rows())
+        };
         if needless == 0 {
             return Ok(None);
         }
+        let end = first_row + needless.min(count);
         connection.prepare_cached("DELETE FROM tail WHERE id < ?")?.execute([end])?;
         fault::hit("trim.before_commit")?;
         Ok(Some(end))
@@ -268,10 +276,7 @@ impl Writer {
 
     /// Whether nothing is left to project.
     fn is_quiet(&self) -> bool {
-        self.in_flight == 0
-            && self.projected.is_empty()
-            && self.due.is_empty()
-            && self.snapshots.is_empty()
+        self.in_flight == 0 && self.projected.is_empty() && self.due.is_empty() && self.snapshots.is_empty()
     }
 
     /// Gives space back once nothing is left to project.
@@ -283,6 +288,7 @@ impl Writer {
                 return Ok(());
             }
             self.trim_all(&connection)?;
+            self.needless_rows = 0;
             let pages = if settling { i64::from(i32::MAX) } else { VACUUM_PAGES };
             vacuum(&connection, pages)?;
             checkpoint(&connection)?;

@@ -130,7 +130,10 @@ struct Projector {
     connection: Option<Connection>,
 }
 
-type Told = Result<(), mpsc::SendError<Request>>;
+/// The writing thread is gone.
+struct Alone;
+
+type Told = Result<(), Alone>;
 
 impl Projector {
     /// Does what was asked, in order. Fails when nobody hears of it any more.
@@ -146,17 +149,21 @@ impl Projector {
                     self.project(std::mem::take(&mut dues))?;
                     let result = self.search.forget(no).map_err(|fault| fault.to_string());
                     self.note_search();
-                    self.requests.send(Request::Forgotten { no, result })?;
+                    self.tell(Request::Forgotten { no, result })?;
                 }
                 Work::Tidy => {
                     self.project(std::mem::take(&mut dues))?;
                     self.search.tidy();
                     self.note_search();
-                    self.requests.send(Request::Tidied)?;
+                    self.tell(Request::Tidied)?;
                 }
             }
         }
         self.project(dues)
+    }
+
+    fn tell(&self, request: Request) -> Told {
+        self.requests.send(request).map_err(|_| Alone)
     }
 
     fn note_search(&self) {
@@ -192,7 +199,7 @@ impl Projector {
         }
         for ((session, no, life), projected) in asked.into_iter().zip(projected) {
             let answer = projected.map(Box::new).map_err(|fault| fault.to_string());
-            self.requests.send(Request::Projected { session, no, life, answer })?;
+            self.tell(Request::Projected { session, no, life, answer })?;
         }
         Ok(())
     }
@@ -205,7 +212,11 @@ fn connect(shared: &Shared) -> Result<Connection, Fault> {
 }
 
 /// Projects sessions in one read transaction.
-fn project_all(shared: &Shared, connection: &mut Connection, dues: Vec<Due>) -> Vec<Result<Projection, Fault>> {
+fn project_all(
+    shared: &Shared,
+    connection: &mut Connection,
+    dues: Vec<Due>,
+) -> Vec<Result<Projection, Fault>> {
     // Copied before the read transaction begins, as every reader does.
     let tails: Vec<_> = dues.iter().map(|due| read::tails(shared, connection, due.no)).collect();
     let transaction = match connection.transaction() {

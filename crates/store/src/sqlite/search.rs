@@ -81,8 +81,12 @@ impl Search {
             .optional()?;
         let opened = relied.map(|relied| open(&path, relied));
         match opened {
-            Some(Ok((connection, commits))) => return Ok(Self { path, connection: Some(connection), commits }),
-            Some(Err(fault)) => tracing::warn!(reason = %fault, "the words for search are made anew from the logs"),
+            Some(Ok((connection, commits))) => {
+                return Ok(Self { path, connection: Some(connection), commits });
+            }
+            Some(Err(fault)) => {
+                tracing::warn!(reason = %fault, "the words for search are made anew from the logs")
+            }
             None => {}
         }
         Self::make(main, tail, path)
@@ -359,9 +363,11 @@ fn note<'a>(connection: &Connection, no: i64, document: &'a Document) -> Result<
     if let Some(id) = known {
         return Ok(Words { id, known: true, text });
     }
-    connection
-        .prepare_cached("INSERT INTO documents (no, turn, run) VALUES (?, ?, ?)")?
-        .execute(params![no, document.turn.0, run])?;
+    connection.prepare_cached("INSERT INTO documents (no, turn, run) VALUES (?, ?, ?)")?.execute(params![
+        no,
+        document.turn.0,
+        run
+    ])?;
     Ok(Words { id: connection.last_insert_rowid(), known: false, text })
 }
 

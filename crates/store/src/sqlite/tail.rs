@@ -56,13 +56,10 @@ impl Tail {
         }
     }
 
-    /// The row before which nothing is needed any more.
-    pub(super) fn low_water(&self) -> i64 {
-        self.sessions
-            .values()
-            .filter_map(TailSession::first_row)
-            .min()
-            .unwrap_or(self.next_row)
+    /// Rows at the beginning of the table that no session needs any more.
+    pub(super) fn needless_rows(&self) -> i64 {
+        let needed = self.sessions.values().filter_map(TailSession::first_row).min();
+        needed.unwrap_or(self.next_row) - self.first_row
     }
 
     pub(super) fn sessions(&self) -> impl Iterator<Item = (i64, &TailSession)> {

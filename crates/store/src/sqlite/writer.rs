@@ -16,12 +16,12 @@ use crate::error::{AppendError, ClaimError, Dead, StoreError};
 use crate::{Append, Claim, Urgency};
 
 use super::append::{self, Head, Written};
-use super::checkpoint::Checkpointer;
 use super::background::{SESSION_BYTES_MAX, SESSION_ROWS_MAX, TICK, attachments, checkpoint};
+use super::checkpoint::Checkpointer;
 use super::disk::{self, Left, Reserve, moment};
 use super::project::{self, Projection, Work};
-use super::search::Search;
 use super::request::{Answer, Failure, Outcome, PackedSnapshot, Quick, Request, answer_with};
+use super::search::Search;
 use super::tail::Tail;
 use super::{Fault, Settings, Shared, connect_to_write, erase, index, load, migrate, read, wal};
 /// What is known of a session that is being written.
@@ -57,6 +57,8 @@ pub(super) struct Writer {
     pub(super) snapshots: BTreeMap<SessionId, PackedSnapshot>,
     pub(super) due: VecDeque<SessionId>,
     pub(super) in_flight: usize,
+    /// Rows of the tail that can go.
+    pub(super) needless_rows: i64,
     pub(super) projector: Option<mpsc::Sender<Work>>,
     pub(super) checkpointer: Checkpointer,
     pub(super) settling: Vec<Answer<Result<(), StoreError>>>,
@@ -100,6 +102,7 @@ impl Writer {
             snapshots: BTreeMap::new(),
             due: VecDeque::new(),
             in_flight: 0,
+            needless_rows: 0,
             projector: None,
             checkpointer: Checkpointer::start(&shared.database(), requests.clone())?,
             settling: Vec::new(),
@@ -196,9 +199,8 @@ impl Writer {
     /// How long the thread may sleep.
     fn patience(&self) -> Duration {
         let now = moment();
-        let waiting = !self.projected.is_empty() || !self.snapshots.is_empty();
         let mut until = self.next_tick;
-        if waiting && self.connection.is_some() {
+        if self.has_slice() && self.connection.is_some() {
             until = until.min(self.next_slice);
         }
         if !self.quick.is_empty() {
@@ -565,7 +567,9 @@ impl Writer {
 
     fn forgotten(&mut self, no: i64, result: Result<(), String>) {
         let noted = match (&self.connection, result) {
-            (Some(connection), Ok(())) => erase::words_removed(connection, no).map_err(|fault| fault.to_string()),
+            (Some(connection), Ok(())) => {
+                erase::words_removed(connection, no).map_err(|fault| fault.to_string())
+            }
             (Some(_), Err(reason)) => {
                 tracing::error!(reason, "words of an erased session are removed at the next start");
                 Ok(())

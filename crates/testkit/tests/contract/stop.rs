@@ -33,10 +33,68 @@ fn started(world: &World, script: Script) -> (SessionHandle, Gate) {
     (session, played)
 }
 
+/// Plays a script while the chunk before it is still committing, so that nothing of it is handed over, and stops the
+/// run there.
+fn stopped_before_handing_over(shown: Script, gathered: Script) -> Vec<String> {
+    stopped_before_handing_over_after(script(), shown, gathered)
+}
+
+fn stopped_before_handing_over_after(before: Script, shown: Script, gathered: Script) -> Vec<String> {
+    let world = World::new();
+    let store = world.store();
+    let (begin, committing) = (Gate::default(), Gate::default());
+    let script = before.gate(&begin).then(shown).gate(&committing).then(gathered);
+    let played = Gate::default();
+    world.agent.add(script.gate(&played).hold());
+    let session = world.create();
+    world.submit(&session, post("go", PostMode::Queue));
+    world.run(begin.reached(1));
+    store.hold();
+    begin.open();
+    world.run(async {
+        committing.reached(1).await;
+        store.holds().await;
+        committing.open();
+        played.reached(1).await;
+        let stop = session.submit(STOP);
+        let let_go = async { store.let_go() };
+        // In this order: the stop waits in the mailbox when the commit ends.
+        futures_util::future::join(stop, let_go).await.0.unwrap();
+    });
+    let mut lines = lines(&world.view(&session));
+    assert_eq!(lines.remove(0), "user go +go.txt");
+    lines
+}
+
 #[test]
 fn c1_reasoning_alone_is_kept() {
     let (_, lines) = stopped(script().reasoning("Let me ").reasoning("think."));
     assert_eq!(lines, ["reasoning Let me think.", "marker stopped"]);
+}
+
+#[test]
+fn c1_reasoning_that_was_not_handed_over_is_kept() {
+    let lines = stopped_before_handing_over(script().reasoning("Let me "), script().reasoning("think."));
+    assert_eq!(lines, ["reasoning Let me think.", "marker stopped"]);
+}
+
+#[test]
+fn c2_text_that_was_not_handed_over_is_kept() {
+    let lines = stopped_before_handing_over(script().reasoning("Hm. "), script().text("The answer is"));
+    assert_eq!(lines, ["reasoning Hm. ", "text The answer is", "marker stopped"]);
+}
+
+#[test]
+fn c5_text_after_a_call_that_was_not_handed_over_is_kept_behind_it() {
+    let call = script().call(1, "read", "{}").result(1, "one");
+    let lines = stopped_before_handing_over_after(call, script().text("First. "), script().text("Then"));
+    assert_eq!(lines, ["call 1 read {} finished one", "text First. Then", "marker stopped"]);
+}
+
+#[test]
+fn c6_reasoning_that_was_not_handed_over_makes_a_partial_message() {
+    let lines = stopped_before_handing_over(script().reasoning("on"), script().reasoning("ly this"));
+    assert_eq!(lines, ["reasoning only this", "marker stopped"]);
 }
 
 #[test]
