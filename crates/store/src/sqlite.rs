@@ -257,8 +257,10 @@ fn connect_to_write(path: &Path) -> Result<Connection, Fault> {
     let connection = Connection::open(path)?;
     // Closing after an error must not touch the files; a sound store is folded together by name.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    migrate::check(&connection)?;
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    if migrate::check(&connection)? == 0 {
+        // Said again to a file that has it already, this would be a write; a full disk must not keep a store closed.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
         return Err(Fault::Refused(format!("the disk cannot hold a WAL (journal mode {mode})")));

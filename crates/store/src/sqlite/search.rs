@@ -1,6 +1,7 @@
 //! Which texts can be found: words in a file of their own, written by the projecting thread, so that no commit waits for
 //! them. Words are durable before the log's watermark passes them; the file itself can be made anew from the logs.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,9 @@ const TELL_EVERY: Duration = Duration::from_secs(2);
 const TABLES: &str = "
 -- How many times the file was written. The log's file knows how many it relies on: fewer are words that were lost.
 CREATE TABLE written (generation BLOB NOT NULL, commits INTEGER NOT NULL) STRICT;
+-- The commit in which the words of a log came last. Those that its file does not rely on may be of lost entries.
+CREATE TABLE logs (no INTEGER PRIMARY KEY, commits INTEGER NOT NULL) STRICT;
+CREATE INDEX logs_by_commits ON logs (commits);
 -- Texts that can be found; the words are in `fulltext` under the same id, the text itself only in the log.
 CREATE TABLE documents (id INTEGER PRIMARY KEY, no INTEGER NOT NULL, turn INTEGER NOT NULL, run INTEGER) STRICT;
 CREATE INDEX documents_by_turn ON documents (no, turn, run);
@@ -82,7 +86,9 @@ impl Search {
         let opened = relied.map(|relied| open(&path, relied));
         match opened {
             Some(Ok((connection, commits))) => {
-                return Ok(Self { path, connection: Some(connection), commits });
+                let mut search = Self { path, connection: Some(connection), commits };
+                search.catch_up(main, tail, relied.map_or(0, |relied| relied.commits))?;
+                return Ok(search);
             }
             Some(Err(fault)) => {
                 tracing::warn!(reason = %fault, "the words for search are made anew from the logs")
@@ -112,6 +118,31 @@ impl Search {
         )?;
         fault::hit("search.after_made")?;
         Ok(search)
+    }
+
+    /// Makes the words of those logs anew that are in commits on which no log relies: a disk that did not keep what it
+    /// said may have lost the entries and kept the words.
+    fn catch_up(&mut self, main: &Connection, tail: &Tail, relied: u64) -> Result<(), Fault> {
+        let Some(connection) = &self.connection else { return Ok(()) };
+        let mut select = connection.prepare("SELECT no FROM logs WHERE commits > ? ORDER BY no")?;
+        let ahead: Vec<i64> =
+            select.query_map([relied], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        drop(select);
+        for no in ahead {
+            self.remove_words(no)?;
+            let log = main
+                .prepare_cached(
+                    "SELECT base_seq, indexed_to FROM watermarks JOIN logs USING (no) WHERE no = ? AND trunk = 0",
+                )?
+                .query_row([no], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let mut found = Vec::new();
+            if let Some((base, indexed_to)) = log {
+                documents(main, tail, no, Seq(base), Seq(indexed_to), &mut found)?;
+            }
+            self.write(&found.iter().map(|(no, document)| (*no, document)).collect::<Vec<_>>())?;
+        }
+        Ok(())
     }
 
     /// Reads every log as far as it was indexed.
@@ -176,6 +207,10 @@ impl Search {
             words.push(note(connection, *no, document)?);
         }
         connection.prepare_cached("UPDATE written SET commits = ?")?.execute([self.commits + 1])?;
+        let mut touch =
+            connection.prepare_cached("INSERT OR REPLACE INTO logs (no, commits) VALUES (?, ?)")?;
+        let logs: BTreeSet<i64> = documents.iter().map(|(no, _)| *no).collect();
+        logs.into_iter().try_for_each(|no| touch.execute(params![no, self.commits + 1]).map(drop))?;
         // Nothing else is written from here on: FTS5 writes out what it gathered, as a segment of its own, whenever
         // another statement begins.
         let mut remove = connection.prepare_cached("DELETE FROM fulltext WHERE rowid = ?")?;
@@ -194,10 +229,10 @@ impl Search {
         Ok(())
     }
 
-    /// Removes every word of a log. Deleted words leave the segments only when those are rewritten, and the
-    /// write-ahead log only when it is emptied.
+    /// Removes every word of a log, from the file's bytes as well.
     pub(super) fn forget(&mut self, no: i64) -> Result<(), Fault> {
-        match self.remove_words(no) {
+        let forgotten = self.remove_words(no).and_then(|()| self.empty());
+        match forgotten {
             Ok(()) => Ok(()),
             Err(fault) => {
                 self.fail(&fault);
@@ -216,11 +251,19 @@ impl Search {
         connection
             .execute("DELETE FROM fulltext WHERE rowid IN (SELECT id FROM documents WHERE no = ?)", [no])?;
         connection.execute("DELETE FROM documents WHERE no = ?", [no])?;
-        connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')", [])?;
+        connection.execute("DELETE FROM logs WHERE no = ?", [no])?;
         fault::hit("forget.before_commit")?;
         connection.execute_batch("COMMIT")?;
         fault::hit("forget.after_commit")?;
         self.commits += 1;
+        Ok(())
+    }
+
+    /// Rewrites the segments without the deleted words.
+    fn empty(&self) -> Result<(), Fault> {
+        if let Some(connection) = &self.connection {
+            connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')", [])?;
+        }
         self.tidy_file()
     }
 
@@ -239,8 +282,11 @@ impl Search {
 }
 
 fn connect(path: &Path) -> Result<Connection, Fault> {
+    let new = !path.exists();
     let connection = Connection::open(path)?;
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    if new {
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
         return Err(Fault::Refused(format!("the disk cannot hold a WAL (journal mode {mode})")));

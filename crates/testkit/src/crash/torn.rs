@@ -1,5 +1,5 @@
-//! A write-ahead log cut at any byte: the store opens, and holds exactly what the last whole commit before the cut
-//! left.
+//! A write-ahead log cut at any byte behind what was folded into the database: the store opens, and holds exactly what
+//! the last whole commit before the cut left.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -35,6 +35,8 @@ type Heads = BTreeMap<SessionId, Vec<Hash>>;
 pub struct Base {
     directory: TempDir,
     wal: Vec<u8>,
+    /// Up to where the log may have been folded into the database, which it is only once that is synced.
+    folded: usize,
     sessions: Vec<SessionId>,
 }
 
@@ -52,14 +54,26 @@ pub fn base(seed: u64) -> anyhow::Result<Base> {
         child.wait(Wait::For(Duration::from_millis(350)))?;
         let ended = child.end()?;
         let wal = fs::read(data.join(WAL)).unwrap_or_default();
-        if commits(&wal).is_some_and(|commits| commits.len() >= 40) {
+        let folded = folded(&wal, &fs::read(data.join("everturn.db-shm")).unwrap_or_default()).unwrap_or(0);
+        let left = |commits: Vec<usize>| commits.into_iter().filter(|end| *end >= folded).count();
+        if commits(&wal).is_some_and(|commits| left(commits) >= 40) {
             let sessions: Vec<SessionId> = [11, 12, 13, 14].map(session_no).to_vec();
             ensure!(Witness::of(&ended.lines).acked() > 0, "nothing was acknowledged");
-            return Ok(Base { directory, wal, sessions });
+            return Ok(Base { directory, wal, folded, sessions });
         }
         fs::remove_dir_all(&data)?;
     }
     anyhow::bail!("no workload left a log of SQLite to tear")
+}
+
+/// The byte up to which frames may have been folded, by the index beside the log: its header stands there twice, then
+/// how many frames were folded, five marks of readers, eight locks, and how many it was begun with.
+fn folded(wal: &[u8], index: &[u8]) -> Option<usize> {
+    const BEGUN_AT: usize = 2 * 48 + 4 + 5 * 4 + 8;
+    let begun = u32::from_ne_bytes(index.get(BEGUN_AT..BEGUN_AT + 4)?.try_into().ok()?);
+    let page = u32::from_be_bytes(wal.get(8..12)?.try_into().ok()?);
+    let frame = FRAME_HEADER_BYTES + usize::try_from(page).ok()?;
+    Some(WAL_HEADER_BYTES + frame * usize::try_from(begun).ok()?)
 }
 
 /// The bytes at which each committed transaction ends.
@@ -99,7 +113,8 @@ fn image(base: &Base, cut: usize, directory: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// When the campaign itself cannot go on.
 pub fn run(tally: &Tally, base: &Base, count: usize, seed: u64) -> anyhow::Result<()> {
-    let commits = commits(&base.wal).context("a log of SQLite")?;
+    let mut commits = commits(&base.wal).context("a log of SQLite")?;
+    commits.retain(|end| *end >= base.folded);
     let mut cuts: Vec<usize> = Vec::new();
     let mut dice = Dice::new(seed);
     // Every commit's own end comes first: it says what the others must hold.
@@ -107,9 +122,11 @@ pub fn run(tally: &Tally, base: &Base, count: usize, seed: u64) -> anyhow::Resul
     let near = [1_usize, 8, 23, 24, 25, 4_095];
     cuts.extend(commits.iter().flat_map(|end| near.map(|bytes| (end + bytes).min(base.wal.len()))));
     cuts.extend(commits.iter().flat_map(|end| near.map(|bytes| end.saturating_sub(bytes))));
+    let room = (base.wal.len() - base.folded) as u64;
     while cuts.len() < count {
-        cuts.push(usize::try_from(dice.below(base.wal.len() as u64)).unwrap_or(0));
+        cuts.push(base.folded + usize::try_from(dice.below(room)).unwrap_or(0));
     }
+    cuts.iter_mut().for_each(|cut| *cut = (*cut).max(base.folded));
     let (first, rest) = cuts.split_at(commits.len().min(count));
     let cuts: Vec<usize> = [first, &spread(rest, count - first.len())].concat();
     let held: Mutex<BTreeMap<usize, Vec<(usize, Heads)>>> = Mutex::default();

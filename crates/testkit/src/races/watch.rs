@@ -141,7 +141,9 @@ pub(super) async fn observe_cold(store: &dyn LogStore, stage: &Stage, source: So
         anyhow::ensure!(state.link == snapshot.at, "a snapshot of another entry than it says");
     }
     while state.head() < end.seq {
-        let entries = store.read(session, state.head(), PAGE).await?;
+        // No further than it was at first: a page that ends behind that may end in the midst of an operation.
+        let left = usize::try_from(end.seq.0 - state.head().0).unwrap_or(PAGE);
+        let entries = store.read(session, state.head(), left.min(PAGE)).await?;
         anyhow::ensure!(!entries.is_empty(), "the log ends before {}", end.seq);
         entries.iter().for_each(|entry| session::fold(&mut state, entry));
         tokio::task::yield_now().await;
