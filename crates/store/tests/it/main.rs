@@ -6,6 +6,7 @@ mod faults;
 mod fresh;
 mod opening;
 mod packing;
+mod searching;
 
 use session::{NodeId, SessionId};
 use uuid::Uuid;

@@ -1,0 +1,87 @@
+//! The file of words beside the logs: whatever becomes of it, search finds what the logs say, or says that it cannot.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use store::conformance::Author;
+use store::sqlite::SqliteStore;
+use store::{Catalog, Hit};
+use tempfile::TempDir;
+
+use crate::fresh::settings;
+use crate::session_id;
+
+/// A store with two sessions, each with a message and an answer, settled and closed.
+async fn made(directory: &Path) -> Vec<Hit> {
+    let store = SqliteStore::open(settings(directory)).unwrap();
+    for number in [1, 2] {
+        let mut author = Author::create(&store, session_id(number)).await;
+        author.turn(&store, "the heron waits", "a heron answers").await;
+    }
+    store.settle().await.unwrap();
+    let hits = found(&store, "heron").await;
+    assert_eq!(hits.len(), 4, "two messages and two answers");
+    hits
+}
+
+async fn found(store: &SqliteStore, words: &str) -> Vec<Hit> {
+    let mut hits = store.search(words.to_owned(), 100).await.unwrap();
+    hits.sort();
+    hits
+}
+
+#[tokio::test]
+async fn words_that_are_missing_damaged_or_older_are_made_anew() {
+    let words = |directory: &Path| directory.join("search.db");
+    let change = |directory: &Path, sql: &str| {
+        Connection::open(words(directory)).unwrap().execute_batch(sql).unwrap();
+    };
+    let losses: [(&str, &dyn Fn(&Path)); 6] = [
+        ("missing", &|directory| fs::remove_file(words(directory)).unwrap()),
+        ("empty", &|directory| fs::write(words(directory), b"").unwrap()),
+        ("not a database", &|directory| fs::write(words(directory), b"once upon a time").unwrap()),
+        ("cut off", &|directory| {
+            fs::File::options().write(true).open(words(directory)).unwrap().set_len(8_192).unwrap();
+        }),
+        ("of another store", &|directory| {
+            change(directory, "UPDATE written SET generation = randomblob(16)")
+        }),
+        ("older than the logs rely on", &|directory| {
+            change(directory, "DELETE FROM fulltext; DELETE FROM documents; UPDATE written SET commits = 0");
+        }),
+    ];
+    for (name, lose) in losses {
+        let directory = TempDir::new().unwrap();
+        let hits = made(directory.path()).await;
+        lose(directory.path());
+        let store = SqliteStore::open(settings(directory.path())).unwrap();
+        assert_eq!(found(&store, "heron").await, hits, "{name}");
+        // And it goes on from there.
+        let mut author = Author::create(&store, session_id(3)).await;
+        author.turn(&store, "a bittern", "booms").await;
+        store.settle().await.unwrap();
+        assert_eq!(found(&store, "bittern").await.len(), 1, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn words_of_entries_that_the_log_lost_are_not_found() {
+    let directory = TempDir::new().unwrap();
+    let hits = made(directory.path()).await;
+    let before = TempDir::new().unwrap();
+    for file in ["everturn.db", "lock"] {
+        fs::copy(directory.path().join(file), before.path().join(file)).unwrap();
+    }
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let mut author = Author::create(&store, session_id(3)).await;
+    author.turn(&store, "a heron that will be lost", "lost").await;
+    store.settle().await.unwrap();
+    assert_eq!(found(&store, "heron").await.len(), hits.len() + 1);
+    drop(store);
+    // The logs as they were before, with the words of after.
+    fs::copy(directory.path().join("search.db"), before.path().join("search.db")).unwrap();
+    let store = SqliteStore::open(settings(before.path())).unwrap();
+    assert_eq!(found(&store, "heron").await, hits);
+    assert_eq!(found(&store, "lost").await, []);
+}
