@@ -12,17 +12,17 @@ use tempfile::TempDir;
 use crate::fresh::settings;
 use crate::session_id;
 
-/// A store with two sessions, each with a message and an answer, settled and closed.
-async fn made(directory: &Path) -> Vec<Hit> {
+/// A store with two sessions, each with a message and an answer, settled and closed; and the author of the second.
+async fn made(directory: &Path) -> (Vec<Hit>, Author) {
     let store = SqliteStore::open(settings(directory)).unwrap();
-    for number in [1, 2] {
-        let mut author = Author::create(&store, session_id(number)).await;
-        author.turn(&store, "the heron waits", "a heron answers").await;
-    }
+    let mut first = Author::create(&store, session_id(1)).await;
+    first.turn(&store, "the heron waits", "a heron answers").await;
+    let mut second = Author::create(&store, session_id(2)).await;
+    second.turn(&store, "the heron waits", "a heron answers").await;
     store.settle().await.unwrap();
     let hits = found(&store, "heron").await;
     assert_eq!(hits.len(), 4, "two messages and two answers");
-    hits
+    (hits, second)
 }
 
 async fn found(store: &SqliteStore, words: &str) -> Vec<Hit> {
@@ -53,7 +53,7 @@ async fn words_that_are_missing_damaged_or_older_are_made_anew() {
     ];
     for (name, lose) in losses {
         let directory = TempDir::new().unwrap();
-        let hits = made(directory.path()).await;
+        let (hits, _) = made(directory.path()).await;
         lose(directory.path());
         let store = SqliteStore::open(settings(directory.path())).unwrap();
         assert_eq!(found(&store, "heron").await, hits, "{name}");
@@ -68,13 +68,12 @@ async fn words_that_are_missing_damaged_or_older_are_made_anew() {
 #[tokio::test]
 async fn words_of_entries_that_the_log_lost_are_not_found() {
     let directory = TempDir::new().unwrap();
-    let hits = made(directory.path()).await;
+    let (hits, mut author) = made(directory.path()).await;
     let before = TempDir::new().unwrap();
     for file in ["everturn.db", "lock"] {
         fs::copy(directory.path().join(file), before.path().join(file)).unwrap();
     }
     let store = SqliteStore::open(settings(directory.path())).unwrap();
-    let mut author = Author::create(&store, session_id(3)).await;
     author.turn(&store, "a heron that will be lost", "lost").await;
     store.settle().await.unwrap();
     assert_eq!(found(&store, "heron").await.len(), hits.len() + 1);
