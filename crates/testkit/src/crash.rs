@@ -7,7 +7,6 @@ pub mod cases;
 pub mod check;
 pub mod child;
 pub mod damage;
-pub mod dice;
 pub mod disk;
 pub mod eio;
 pub mod full;

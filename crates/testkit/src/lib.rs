@@ -5,6 +5,7 @@ pub mod agent;
 pub mod bench;
 pub mod clock;
 pub mod crash;
+pub mod dice;
 pub mod races;
 pub mod refusing;
 pub mod report;

@@ -21,7 +21,6 @@
 
 mod account;
 mod ask;
-mod dice;
 mod ending;
 mod judge;
 mod model;

@@ -1,5 +1,7 @@
 //! The file of words beside the logs: whatever becomes of it, search finds what the logs say, or says that it cannot.
 
+#![expect(clippy::unwrap_used, reason = "test code")]
+
 use std::fs;
 use std::path::Path;
 
@@ -25,6 +27,9 @@ async fn made(directory: &Path) -> (Vec<Hit>, Author) {
     (hits, second)
 }
 
+/// A name, and what is done to the file of words.
+type Loss<'a> = (&'a str, &'a dyn Fn(&Path));
+
 async fn found(store: &SqliteStore, words: &str) -> Vec<Hit> {
     let mut hits = store.search(words.to_owned(), 100).await.unwrap();
     hits.sort();
@@ -37,7 +42,7 @@ async fn words_that_are_missing_damaged_or_older_are_made_anew() {
     let change = |directory: &Path, sql: &str| {
         Connection::open(words(directory)).unwrap().execute_batch(sql).unwrap();
     };
-    let losses: [(&str, &dyn Fn(&Path)); 6] = [
+    let losses: [Loss<'_>; 6] = [
         ("missing", &|directory| fs::remove_file(words(directory)).unwrap()),
         ("empty", &|directory| fs::write(words(directory), b"").unwrap()),
         ("not a database", &|directory| fs::write(words(directory), b"once upon a time").unwrap()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::bare::{self, Bare};
-use super::figures::{mean, quantile};
+use super::figures::{mean, median, quantile};
 use super::load::{Ends, Load};
 use super::recording::RecordingStore;
 use super::{Bench, place};
@@ -15,7 +15,7 @@ pub(crate) const RUNS: [usize; 3] = [64, 512, 2_000];
 /// Runs at which latency is measured.
 const LATENCY_RUNS: usize = 64;
 /// Ours and bare, so many times in turn.
-const TURNS: usize = 2;
+const TURNS: usize = 3;
 /// 60 times 163: what one machine must carry.
 const ENTRIES_PER_SECOND: f64 = 9_780.0;
 
@@ -45,15 +45,18 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
         bench.at_least(&format!("a.{runs}_runs.of_bare"), ours / bare, 0.5);
         if runs == LATENCY_RUNS {
             for (at, name) in ["p50", "p99"].into_iter().enumerate() {
-                let ours = mean(&measured.ours_micros.iter().map(|micros| micros[at]).collect::<Vec<_>>());
-                let bare = mean(&measured.bare_micros.iter().map(|micros| micros[at]).collect::<Vec<_>>());
+                let of = |micros: &[[f64; 2]]| micros.iter().map(|micros| micros[at]).collect::<Vec<_>>();
+                let (ours, bare) = (of(&measured.ours_micros), of(&measured.bare_micros));
+                let ratios: Vec<f64> = ours.iter().zip(&bare).map(|(ours, bare)| ours / bare).collect();
+                let (ours, bare) = (median(&ours), median(&bare));
                 bench.note(
                     &format!("b.{name}_ms"),
                     ours / 1e3,
                     "handed to the writer until the reader has it",
                 );
                 bench.note(&format!("b.bare_{name}_ms"), bare / 1e3, "bare commit, same number waiting");
-                bench.at_most(&format!("b.{name}_of_bare"), ours / bare, 1.5);
+                // Both in turn, and the middle one of the turns: a stall of the disk hits one of them.
+                bench.at_most(&format!("b.{name}_of_bare"), median(&ratios), 1.5);
             }
         }
     }

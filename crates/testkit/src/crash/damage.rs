@@ -11,8 +11,9 @@ use std::sync::PoisonError;
 use anyhow::{Context, bail};
 use session::SessionId;
 
+use crate::dice::Dice;
+
 use super::cases::{Tally, in_parallel, spread};
-use super::dice::Dice;
 use super::disk;
 use super::images::{self, End, Given, Log};
 use super::torn::{FRAME_HEADER_BYTES, commits};

@@ -9,9 +9,10 @@ use futures_util::future::join_all;
 use session::{Command, PostMode, SessionId};
 use tokio::time::{Instant, sleep};
 
+use crate::dice::Dice;
+
 use super::cases::{Tally, acked, in_parallel, verify, while_working};
 use super::child::{Child, Wait};
-use super::dice::Dice;
 use super::disk::Tools;
 use super::points::Place;
 use super::stage::{Post, Stage, session_no};

@@ -12,9 +12,10 @@ use anyhow::{Context, ensure};
 use session::{Hash, SessionId};
 use tempfile::TempDir;
 
+use crate::dice::Dice;
+
 use super::cases::{Tally, in_parallel, spread, verify};
 use super::child::{Child, Wait};
-use super::dice::Dice;
 use super::disk;
 use super::images::{self, End, Given};
 use super::stage::session_no;

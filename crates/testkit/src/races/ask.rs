@@ -5,7 +5,8 @@ use session::{
     View,
 };
 
-use super::dice::Dice;
+use crate::dice::Dice;
+
 use super::stage::{Rule, Stage};
 
 /// A command and what must come of it.

@@ -8,8 +8,9 @@ use hub::{Acknowledged, CommandError, Hub};
 use session::SessionId;
 use tokio::time::{Instant, timeout};
 
+use crate::dice::Dice;
+
 use super::ask::{self, Ask, IdChange, Season};
-use super::dice::Dice;
 use super::place::PATIENCE;
 use super::stage::{Outcome, Stage};
 use super::watch;

@@ -10,7 +10,6 @@ use session::Command;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::dice::Dice;
 use super::ending::{self, read_log};
 use super::judge::{Sums, judge};
 use super::operator::{Pace, operate};
@@ -19,6 +18,7 @@ use super::seen::Source;
 use super::stage::Stage;
 use super::watch;
 use crate::Report;
+use crate::dice::Dice;
 
 /// How long and how.
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,8 @@ use hub::{Acknowledged, Create, Hub};
 use session::{Command, Hash, SessionId, View};
 use uuid::Uuid;
 
-use super::dice::Dice;
+use crate::dice::Dice;
+
 use super::seen::{Observation, Source, State, Strings, take_apart};
 use super::words::Counter;
 

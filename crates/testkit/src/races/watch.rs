@@ -9,7 +9,8 @@ use session::{Seq, Session, SessionId};
 use store::{LogStore, Opened};
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 
-use super::dice::Dice;
+use crate::dice::Dice;
+
 use super::place::PATIENCE;
 use super::seen::Source;
 use super::stage::{Stage, Stretch};

@@ -11,7 +11,7 @@ use hub::{RunOver, RunProgress, RunRequest, Runner};
 use session::event::CallStatus;
 use session::{CallNo, Message, Outcome, Progress, Usage};
 
-use super::dice::Dice;
+use crate::dice::Dice;
 
 /// What one run was to say, and how far it came.
 #[derive(Debug, Clone, Default)]

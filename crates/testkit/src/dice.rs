@@ -23,4 +23,14 @@ impl Dice {
     pub fn below(&mut self, end: u64) -> u64 {
         self.roll() % end.max(1)
     }
+
+    /// Whether a throw of a hundred falls below `percent`.
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of several.
+    pub fn pick<'a, T>(&mut self, among: &'a [T]) -> Option<&'a T> {
+        among.get(usize::try_from(self.below(among.len() as u64)).unwrap_or(0))
+    }
 }
