@@ -49,6 +49,11 @@ impl Committer {
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
 
+    /// Whether nothing can be appended any more: the committer goes only when the process does.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.appends.is_closed()
+    }
+
     /// Told each time the store came back.
     pub(crate) fn back(&self) -> watch::Receiver<u64> {
         self.back.clone()

@@ -410,6 +410,10 @@ impl Writer {
             ) => self.refused(&refused).await,
             // Nothing was written, and people are told so at once; what a run brought waits for room.
             Err(full @ AppendError::Full) if self.batch.is_asked_for() => self.refused(&full).await,
+            // No outage, but the end of the process: the next one finds the log as it is.
+            Err(error) if self.shared.committer.is_gone() => {
+                Err(Stopped(CommandError::Doubtful { reason: error.to_string() }))
+            }
             Err(
                 error @ (AppendError::Full
                 | AppendError::Conflict { .. }

@@ -249,7 +249,7 @@ impl Writer {
         if self.connection.is_some() { Ok(()) } else { Err(self.dead().into()) }
     }
 
-    fn dead(&self) -> Dead {
+    pub(super) fn dead(&self) -> Dead {
         let reason = self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Dead { reason: reason.unwrap_or_else(|| "it was closed".to_owned()) }
     }
@@ -500,7 +500,7 @@ impl Writer {
         while let Some(request) = self.slow.pop_front() {
             match request {
                 Request::PutBlob { bytes, answer } => answer_with(answer, self.put_blob(&bytes)),
-                Request::Erase { claim, answer } => self.erase(claim, answer),
+                Request::Erase { claim, answer } => self.erase_session(claim, answer),
                 Request::Revive { answer } => {
                     let result = self.revive();
                     answer_with(answer, result);
@@ -529,110 +529,11 @@ impl Writer {
         Ok(hash)
     }
 
-    /// Erases a session. The answer comes when the projecting thread has removed its words.
-    fn erase(&mut self, claim: Claim, answer: Answer<Result<(), AppendError>>) {
-        let Some(connection) = self.connection.take() else {
-            return answer_with(answer, Err(StoreError::from(self.dead()).into()));
-        };
-        let result = self.erase_in(&connection, claim);
-        self.connection = Some(connection);
-        match result {
-            Ok(Ok(no)) => {
-                self.forgetting.insert(no, answer);
-                self.ask_projector(Work::Forget { no });
-            }
-            Ok(Err(refused)) => answer_with(answer, Err(refused)),
-            Err(failure) => {
-                self.die(failure.reason());
-                answer_with(answer, Err(failure.append_error()));
-            }
-        }
-    }
-
-    /// Asks for the words of logs whose erasing was cut off.
-    fn forget_doomed(&self) -> Result<(), Fault> {
-        let Some(connection) = &self.connection else { return Ok(()) };
-        for no in erase::doomed_words(connection)? {
-            self.ask_projector(Work::Forget { no });
-        }
-        Ok(())
-    }
-
     pub(super) fn ask_projector(&self, work: Work) {
         // The projector lives as long as this thread; while closing there is none, and nothing is asked any more.
         if let Some(projector) = &self.projector {
             drop(projector.send(work));
         }
-    }
-
-    fn forgotten(&mut self, no: i64, result: Result<(), String>) {
-        let noted = match (&self.connection, result) {
-            (Some(connection), Ok(())) => {
-                erase::words_removed(connection, no).map_err(|fault| fault.to_string())
-            }
-            (Some(_), Err(reason)) => {
-                tracing::error!(reason, "words of an erased session are removed at the next start");
-                Ok(())
-            }
-            (None, _) => return,
-        };
-        let result = noted.as_ref().map_err(|reason| AppendError::Unknown { reason: reason.clone() });
-        if let Some(answer) = self.forgetting.remove(&no) {
-            answer_with(answer, result.copied());
-        }
-        if let Err(reason) = noted {
-            self.die(&reason);
-        }
-    }
-
-    fn erase_in(
-        &mut self,
-        connection: &Connection,
-        claim: Claim,
-    ) -> Result<Result<i64, AppendError>, Failure> {
-        let before = |fault: Fault| Failure::Before(fault.to_string());
-        let head = {
-            let tail = self.shared.tail();
-            append::load_head(connection, &tail, claim.session).map_err(before)?
-        };
-        let Some(head) = head else { return Ok(Err(AppendError::Deleted(claim.session))) };
-        if head.epoch != claim.epoch {
-            return Ok(Err(AppendError::Fenced { current: head.epoch }));
-        }
-        (|| -> Result<(), Fault> {
-            connection.pragma_update(None, "secure_delete", "ON")?;
-            connection.execute_batch("BEGIN IMMEDIATE")?;
-            let mut blobs = erase::erase(connection, &|no| self.shared.tail().get(no).cloned(), head.no)?;
-            blobs.retain(|blob| !self.fresh_blobs.contains_key(blob));
-            erase::doom(connection, &blobs)?;
-            fault::hit("erase.before_commit")?;
-            Ok(())
-        })()
-        .map_err(before)?;
-        connection.execute_batch("COMMIT").map_err(|error| Failure::Unknown(error.to_string()))?;
-        let after = |fault: Fault| Failure::Unknown(fault.to_string());
-        fault::hit("erase.after_commit").map_err(|error| after(error.into()))?;
-        self.active.remove(&claim.session);
-        self.snapshots.remove(&claim.session);
-        self.projected.retain(|projection| projection.session != claim.session);
-        self.reload_tail(connection).map_err(after)?;
-        fault::hit("erase.before_blobs").map_err(|error| after(error.into()))?;
-        let is_fresh = |blob: &BlobHash| self.fresh_blobs.contains_key(blob);
-        erase::remove_doomed(connection, &self.shared.blobs, is_fresh).map_err(after)?;
-        fault::hit("erase.after_blobs").map_err(|error| after(error.into()))?;
-        connection.pragma_update(None, "secure_delete", "FAST").map_err(|error| after(error.into()))?;
-        checkpoint(connection).map_err(after)?;
-        // Pages that are free now are given back once it is quiet.
-        self.wrote = true;
-        Ok(Ok(head.no))
-    }
-
-    /// A trunk keeps part of its tail, so what is known of the tail is read anew.
-    fn reload_tail(&mut self, connection: &Connection) -> Result<(), Fault> {
-        let loaded = load::tail(connection)?;
-        self.damaged = loaded.damaged;
-        *self.shared.tail() = loaded.tail;
-        Ok(())
     }
 
     fn revive(&mut self) -> Result<(), StoreError> {

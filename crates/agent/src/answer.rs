@@ -1,0 +1,103 @@
+//! From the bytes of a stream to one answer: every delta in order, then its end; or an error that says that the answer
+//! was cut off. What came before a cut has been given by then, so that it can be kept.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt, TryStreamExt};
+use sse_stream::{Sse, SseStream};
+
+use crate::provider::{Decoder, Delta, ProviderError};
+
+/// What one answer may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerLimits {
+    /// Longest silence: a stream that says nothing for so long is dead.
+    pub silence_max: Duration,
+    /// Bytes of the whole stream, with everything around the words.
+    pub stream_bytes_max: usize,
+}
+
+impl Default for AnswerLimits {
+    fn default() -> Self {
+        Self { silence_max: Duration::from_secs(120), stream_bytes_max: 64 * 1024 * 1024 }
+    }
+}
+
+/// Reads one answer off a stream of server-sent events. The stream ends after the answer's end or an error.
+pub fn answer<E: Error + Send + Sync + 'static>(
+    bytes: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+    decoder: Box<dyn Decoder>,
+    limits: AnswerLimits,
+) -> BoxStream<'static, Result<Delta, ProviderError>> {
+    let mut left = limits.stream_bytes_max;
+    let counted = bytes.map_err(|error| Broken(describe(&error))).and_then(move |chunk| {
+        let room = left.checked_sub(chunk.len());
+        left = room.unwrap_or(0);
+        let long = || Broken(format!("it is longer than {} bytes", limits.stream_bytes_max));
+        std::future::ready(room.map(|_| chunk).ok_or_else(long))
+    });
+    let events = SseStream::from_bytes_stream(counted).map_err(|error| describe(&error)).boxed();
+    let reading = Reading { events, decoder, waiting: VecDeque::new(), done: false, limits };
+    futures_util::stream::unfold(reading, |mut reading| async move {
+        let item = reading.next().await?;
+        reading.done |= matches!(item, Err(_) | Ok(Delta::End(_)));
+        Some((item, reading))
+    })
+    .boxed()
+}
+
+/// A transport that failed, in words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Broken(String);
+
+/// An error with what caused it.
+fn describe(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+struct Reading {
+    events: Pin<Box<dyn Stream<Item = Result<Sse, String>> + Send>>,
+    decoder: Box<dyn Decoder>,
+    waiting: VecDeque<Delta>,
+    done: bool,
+    limits: AnswerLimits,
+}
+
+impl Reading {
+    async fn next(&mut self) -> Option<Result<Delta, ProviderError>> {
+        loop {
+            if self.done {
+                return None;
+            }
+            if let Some(delta) = self.waiting.pop_front() {
+                return Some(Ok(delta));
+            }
+            let cut = |reason: String| ProviderError::Cut { reason };
+            let deltas = match tokio::time::timeout(self.limits.silence_max, self.events.next()).await {
+                Err(_) => Err(cut(format!("it was silent for {} s", self.limits.silence_max.as_secs()))),
+                Ok(Some(Err(reason))) => Err(cut(reason)),
+                Ok(Some(Ok(event))) => self.decoder.event(event.data.as_deref().unwrap_or_default().trim()),
+                // An answer that has ended gives its end here at the latest, so that the next look is the last.
+                Ok(None) => self.decoder.over().and_then(|deltas| {
+                    if deltas.is_empty() { Err(cut("the stream ended".to_owned())) } else { Ok(deltas) }
+                }),
+            };
+            match deltas {
+                Ok(deltas) => self.waiting.extend(deltas),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The agent through its door: questions and recorded streams in, bodies and deltas out.
+
+mod questions;
+mod streams;
