@@ -141,7 +141,7 @@ impl Load {
         Ok(())
     }
 
-    /// Bytes of text in the answers that are going on.
+    /// Bytes of text in the answers so far, which the sessions hold: few turns fit into their state easily.
     pub(crate) fn said_bytes(&self) -> u64 {
         self.stream.seats().iter().map(|seat| seat.said_bytes.load(Ordering::Relaxed)).sum()
     }
@@ -263,7 +263,6 @@ impl Runner for Stream {
         let (texts, mut flows) = (self.texts, self.flows.subscribe());
         async move {
             let Some(seat) = seat else { return };
-            seat.said_bytes.store(0, Ordering::Relaxed);
             for at in 0..seat.next_length.swap(CHUNKS, Ordering::Relaxed) {
                 if flows.wait_for(|flows| *flows).await.is_err() {
                     return;

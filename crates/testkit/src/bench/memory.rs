@@ -130,7 +130,7 @@ fn measure_runs(bench: &mut Bench) -> Result<()> {
     load.crash();
     bench.note("g.runs_before_megabytes", before / 1e6, "resident, caches warm");
     bench.note("g.runs_after_megabytes", after / 1e6, &format!("resident, {RUNS} runs more"));
-    bench.note("g.answers_megabytes", said as f64 / 1e6, "in flight");
+    bench.note("g.answers_megabytes", said as f64 / 1e6, "answers of these runs");
     bench.within("g.run_kib", (after - before - said as f64) / RUNS as f64 / 1024.0, 64.0);
     Ok(())
 }

@@ -55,8 +55,10 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
                     "handed to the writer until the reader has it",
                 );
                 bench.note(&format!("b.bare_{name}_ms"), bare / 1e3, "bare commit, same number waiting");
-                // Both in turn, and the middle one of the turns: a stall of the disk hits one of them.
-                bench.at_most(&format!("b.{name}_of_bare"), median(&ratios), 1.5);
+                // Both in turn, and the middle one of the turns: a stall of the disk hits one of them. In CI the
+                // lowest: what has become slower is slow in all of them.
+                let lowest = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+                bench.at_most(&format!("b.{name}_of_bare"), bench.size.pick(lowest, median(&ratios)), 1.5);
             }
         }
     }
