@@ -1,4 +1,5 @@
-//! Recorded streams of providers, whole, cut at every byte, split at every byte, and silent.
+//! Streams of providers, recorded (`llama-cpp-text`) or written after the format (`tools`): whole, cut at every byte,
+//! split at every byte, and silent.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
