@@ -266,6 +266,17 @@ impl Event {
         None
     }
 
+    /// What a person said with it, if anything.
+    pub fn message(&self) -> Option<&Message> {
+        if let Self::MessagePosted { message, .. }
+        | Self::MessageEdited { message, .. }
+        | Self::QueuedEdited { message, .. } = self
+        {
+            return Some(message);
+        }
+        None
+    }
+
     /// The run whose output this is: what a spool may hold and healing may bring back.
     pub fn output_of(&self) -> Option<RunId> {
         match self {

@@ -11,6 +11,7 @@
 //! | `sqlite/project.rs` | what follows behind the append, off the writing thread? |
 //! | `sqlite/index.rs` | what do entries change in the projections beside the log? |
 //! | `sqlite/search.rs` | which texts can be found, in a file of their own? |
+//! | `sqlite/source.rs` | how is a whole log read for what is made from it? |
 //! | `sqlite/read.rs` | how are entries read back, from packs and tail? |
 //! | `sqlite/erase.rs` | what is removed with a session? |
 //! | `sqlite/checkpoint.rs` | when is the write-ahead log folded into the file? |
@@ -30,6 +31,7 @@ mod project;
 mod read;
 mod request;
 mod search;
+mod source;
 mod tail;
 mod wal;
 mod writer;

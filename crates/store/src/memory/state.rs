@@ -304,12 +304,7 @@ impl Log {
     }
 
     fn blobs(&self) -> BTreeSet<BlobHash> {
-        let messages = self.entries.iter().filter_map(|entry| match &entry.event {
-            Event::MessagePosted { message, .. }
-            | Event::MessageEdited { message, .. }
-            | Event::QueuedEdited { message, .. } => Some(message),
-            _ => None,
-        });
+        let messages = self.entries.iter().filter_map(|entry| entry.event.message());
         messages.flat_map(|message| &message.attachments).map(|attachment| attachment.blob.clone()).collect()
     }
 }

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
-use session::{BlobHash, Event, Link, Seq, SessionId};
+use session::{Link, Seq, SessionId};
 
 use super::disk::moment;
 use super::project::{self, Due, Packing, Projection, Work};
 use super::request::{PackedSnapshot, answer_with};
 use super::tail::TailSession;
 use super::writer::Writer;
-use super::{Fault, index};
+use super::{Fault, checkpoint, index};
 
 /// How often idle work is looked for.
 pub(super) const TICK: Duration = Duration::from_millis(250);
@@ -25,7 +25,7 @@ const SLICE_SNAPSHOT_BYTES: usize = 256 * 1024;
 /// After a slice, appends have the thread for so many times as long, as long as projections lag less than this.
 const RESTS: [(Duration, u32); 2] = [(Duration::from_millis(250), 3), (Duration::from_millis(750), 1)];
 /// Projections may lag so far before appends are slowed down; with so much more lag a commit takes twice as long.
-const LAG_MAX: Duration = Duration::from_millis(500);
+const LAG_UNSLOWED: Duration = Duration::from_millis(500);
 const LAG_DOUBLES: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 /// Rows of the tail before those sessions that keep older ones are packed in mid-run, so that it can be trimmed.
@@ -97,7 +97,7 @@ impl Writer {
     /// How long appends wait after a commit that took so long, so that projections that lag far behind come up. They
     /// are not lost to it: more of them share the next commit.
     pub(super) fn pause(&self, commit: Duration) -> Duration {
-        let over = self.lag().saturating_sub(LAG_MAX);
+        let over = self.lag().saturating_sub(LAG_UNSLOWED);
         commit.mul_f64(over.div_duration_f64(LAG_DOUBLES)).min(PAUSE_MAX)
     }
 
@@ -133,7 +133,7 @@ impl Writer {
         }
     }
 
-    /// Stores projections for a few milliseconds, in one transaction.
+    /// Stores projections for a moment, trims the tail and keeps snapshots, in one transaction.
     pub(super) fn slice(&mut self) -> Result<(), Fault> {
         let Some(connection) = self.connection.take() else { return Ok(()) };
         let result = self.slice_in(&connection);
@@ -201,7 +201,7 @@ impl Writer {
         active.in_flight = false;
         active.head.indexed_to = active.head.indexed_to.max(projection.indexed_to);
         // What came meanwhile is due again.
-        let behind = active.concerning > active.head.indexed_to;
+        let behind = active.indexable_to > active.head.indexed_to;
         active.due_since = behind.then_some(active.handed_at);
         if (active.due_since.is_some() || active.pack_due) && !active.queued {
             active.queued = true;
@@ -234,6 +234,7 @@ impl Writer {
             fault::hit("trim.after_commit")?;
             self.shared.tail().first_row = first_row;
         }
+        self.needless_rows = 0;
         Ok(())
     }
 
@@ -288,10 +289,9 @@ impl Writer {
                 return Ok(());
             }
             self.trim_all(&connection)?;
-            self.needless_rows = 0;
             let pages = if settling { i64::from(i32::MAX) } else { VACUUM_PAGES };
             vacuum(&connection, pages)?;
-            checkpoint(&connection)?;
+            checkpoint::empty(&connection)?;
             self.wrote = false;
             self.tidying = Some(self.settling.len());
             self.ask_projector(Work::Tidy);
@@ -309,16 +309,6 @@ impl Writer {
         }
         self.settling.drain(..settled).for_each(|answer| answer_with(answer, Ok(())));
     }
-}
-
-pub(super) fn attachments(event: &Event) -> impl Iterator<Item = &BlobHash> {
-    let message = match event {
-        Event::MessagePosted { message, .. }
-        | Event::MessageEdited { message, .. }
-        | Event::QueuedEdited { message, .. } => Some(message),
-        _ => None,
-    };
-    message.into_iter().flat_map(|message| message.attachments.iter().map(|attachment| &attachment.blob))
 }
 
 fn store(connection: &Connection, projection: &Projection) -> Result<(), Fault> {
@@ -366,13 +356,5 @@ pub(super) fn vacuum(connection: &Connection, pages: i64) -> Result<(), Fault> {
     let mut rows = steps.query([])?;
     while rows.next()?.is_some() {}
     fault::hit("vacuum.after")?;
-    Ok(())
-}
-
-/// Folds the write-ahead log into the file and empties it. Readers may keep part of it; the next time gets that.
-pub(super) fn checkpoint(connection: &Connection) -> Result<(), Fault> {
-    fault::hit("checkpoint.before")?;
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-    fault::hit("checkpoint.after")?;
     Ok(())
 }

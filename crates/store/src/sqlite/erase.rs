@@ -4,23 +4,19 @@
 use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension, Params, params};
-use session::{BlobHash, Event, Link, Message, Seq};
+use session::{BlobHash, Event, Link, Seq};
 
 use crate::Claim;
 use crate::blob::BlobDirectory;
 use crate::error::{AppendError, StoreError};
 
 use super::append::{self, link};
-use super::background::checkpoint;
 use super::project::{Work, make_packs, store_pack};
 use super::read::{self, Stop};
 use super::request::{Answer, Failure, answer_with};
-use super::tail::TailSession;
+use super::source::{OnDamage, Source, TailOf};
 use super::writer::Writer;
-use super::{Fault, index, load};
-
-/// Finds the tail of a log.
-type TailOf<'a> = &'a dyn Fn(i64) -> Option<TailSession>;
+use super::{Fault, checkpoint, index, load};
 
 impl Writer {
     /// Erases a session. The answer comes when the projecting thread has removed its words.
@@ -52,18 +48,26 @@ impl Writer {
         Ok(())
     }
 
+    /// The words of an erased session are gone, or could not be removed: then the session is erased but not answered
+    /// for, and the next start removes them.
     pub(super) fn forgotten(&mut self, no: i64, result: Result<(), String>) {
-        let noted = match (&self.connection, result) {
-            (Some(connection), Ok(())) => words_removed(connection, no).map_err(|fault| fault.to_string()),
-            (Some(_), Err(reason)) => {
-                tracing::error!(reason, "words of an erased session are removed at the next start");
-                Ok(())
-            }
-            (None, _) => return,
+        let Some(connection) = &self.connection else { return };
+        let noted = match &result {
+            Ok(()) => words_removed(connection, no).map_err(|fault| fault.to_string()),
+            Err(_) => Ok(()),
         };
-        let result = noted.as_ref().map_err(|reason| AppendError::Unknown { reason: reason.clone() });
+        let answered = match (&result, &noted) {
+            (Ok(()), Ok(())) => Ok(()),
+            (Err(reason), _) => {
+                tracing::error!(reason, "words of an erased session are removed at the next start");
+                let reason =
+                    format!("the session is erased, its words for search at the next start: {reason}");
+                Err(AppendError::Unknown { reason })
+            }
+            (Ok(()), Err(reason)) => Err(AppendError::Unknown { reason: reason.clone() }),
+        };
         if let Some(answer) = self.forgetting.remove(&no) {
-            answer_with(answer, result.copied());
+            answer_with(answer, answered);
         }
         if let Err(reason) = noted {
             self.die(&reason);
@@ -106,7 +110,7 @@ impl Writer {
         remove_doomed(connection, &self.shared.blobs, is_fresh).map_err(after)?;
         fault::hit("erase.after_blobs").map_err(|error| after(error.into()))?;
         connection.pragma_update(None, "secure_delete", "FAST").map_err(|error| after(error.into()))?;
-        checkpoint(connection).map_err(after)?;
+        checkpoint::empty(connection).map_err(after)?;
         // Pages that are free now are given back once it is quiet.
         self.wrote = true;
         Ok(Ok(head.no))
@@ -261,20 +265,12 @@ fn cut(connection: &Connection, tail: TailOf<'_>, no: i64, end: Seq) -> Result<(
 
 /// Notes the blobs that a log uses up to `end`; those after it are no longer used.
 fn note_blobs(connection: &Connection, tail: TailOf<'_>, no: i64, end: Seq) -> Result<(), Fault> {
-    let mut after = read::log(connection, no)?.base.seq;
-    while after < end {
-        let mut entries = Vec::new();
-        let count = usize::try_from(end.0 - after.0).unwrap_or(usize::MAX).min(10_000);
-        // Damage ends the reading; a blob that only stands behind it cannot be shown either.
-        if let Err(Stop::Fault(fault)) = read::collect(connection, tail, no, after, count, &mut entries) {
-            return Err(fault);
-        }
-        let Some(last) = entries.last() else { return Ok(()) };
-        after = last.seq;
-        for message in entries.iter().filter_map(|entry| message(&entry.event)) {
-            index::blobs(connection, no, message)?;
-        }
-    }
+    let base = read::log(connection, no)?.base.seq;
+    // Damage ends the reading; a blob that only stands behind it cannot be shown either.
+    Source { connection, tail, no }.go_through(OnDamage::End, base, end, |entries| {
+        let mut messages = entries.iter().filter_map(|entry| entry.event.message());
+        messages.try_for_each(|message| index::blobs(connection, no, message))
+    })?;
     Ok(())
 }
 
@@ -304,18 +300,9 @@ fn tail_blobs(connection: &Connection, rows: &str, of: impl Params) -> Result<BT
     let mut blobs = BTreeSet::new();
     while let Some(row) = bodies.next()? {
         let body: String = row.get(0)?;
-        if let Some(message) = serde_json::from_str(&body).ok().as_ref().and_then(message) {
+        if let Some(message) = serde_json::from_str(&body).ok().as_ref().and_then(Event::message) {
             blobs.extend(message.attachments.iter().map(|attachment| attachment.blob.clone()));
         }
     }
     Ok(blobs)
-}
-
-fn message(event: &Event) -> Option<&Message> {
-    match event {
-        Event::MessagePosted { message, .. }
-        | Event::MessageEdited { message, .. }
-        | Event::QueuedEdited { message, .. } => Some(message),
-        _ => None,
-    }
 }

@@ -6,14 +6,15 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use rusqlite::{Connection, params};
-use session::{Entry, Event, Link, RunId, Seq, SessionId};
+use session::{Entry, Event, Link, Seq, SessionId};
 
-use crate::catalog::{Document, TurnIndex, TurnRow, document};
+use crate::catalog::{Document, TurnRow};
 
 use super::pack::{self, Row};
-use super::read::{self, Stop};
+use super::read;
 use super::request::Request;
 use super::search::Search;
+use super::source::Source;
 use super::tail::TailSession;
 use super::{Fault, Shared, connect_to_read, index};
 
@@ -110,6 +111,7 @@ pub(super) fn start(
 ) -> std::io::Result<(mpsc::Sender<Work>, JoinHandle<()>)> {
     let (sender, receiver) = mpsc::channel::<Work>();
     let mut projector = Projector { shared, search, requests, connection: None };
+    projector.note_search();
     let thread = std::thread::Builder::new().name("everturn-project".to_owned()).spawn(move || {
         while let Ok(work) = receiver.recv() {
             let more = std::iter::from_fn(|| receiver.try_recv().ok()).take(SESSIONS_AT_ONCE - 1);
@@ -244,27 +246,16 @@ fn project(
     let prev = tail.prev;
     let end = tail.last.seq;
     tails.push((no, tail));
-    let source = Source { connection, no, tails: &tails };
-    let mut entries = source.read(no, after, end)?;
-    let mut documents = Vec::new();
-    let mut inherited = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.seq > indexed_to) {
-        if let Event::SessionBranched { at, .. } = entry.event {
-            inherited = source.inherited(at)?;
-        }
-        let mut failure = None;
-        let found = document(entry, |run| match source.answer(run, entry.seq, &entries) {
-            Ok(text) => text,
-            Err(fault) => {
-                failure = Some(fault);
-                String::new()
-            }
+    let find = |no: i64| tails.iter().find(|(of, _)| *of == no).map(|(_, tail)| tail.clone());
+    let source = Source { connection, tail: &find, no };
+    let mut entries = source.read(after, end)?;
+    let documents = source.documents(&entries, indexed_to)?;
+    let branched =
+        entries.iter().filter(|entry| entry.seq > indexed_to).find_map(|entry| match entry.event {
+            Event::SessionBranched { at, .. } => Some(at),
+            _ => None,
         });
-        if let Some(fault) = failure {
-            return Err(fault);
-        }
-        documents.extend(found);
-    }
+    let inherited = branched.map_or_else(|| Ok(Vec::new()), |at| source.inherited(at))?;
     let packs = match packing {
         Packing::Pack => make_packs(prev, &entries)?,
         Packing::IndexOnly => Vec::new(),
@@ -272,51 +263,6 @@ fn project(
     entries.retain(|entry| entry.seq > indexed_to && index::concerns(&entry.event));
     let (search_commits, indexed_to) = (None, end);
     Ok(Projection { session, no, entries, documents, search_commits, inherited, indexed_to, packs })
-}
-
-/// Where the entries of a session that is being projected are read.
-struct Source<'a> {
-    connection: &'a Connection,
-    no: i64,
-    tails: &'a [(i64, TailSession)],
-}
-
-impl Source<'_> {
-    fn read(&self, no: i64, after: Seq, end: Seq) -> Result<Vec<Entry>, Fault> {
-        let tail = |no: i64| self.tails.iter().find(|(of, _)| *of == no).map(|(_, tail)| tail.clone());
-        let count = usize::try_from(end.0.saturating_sub(after.0)).unwrap_or(usize::MAX);
-        let mut entries = Vec::new();
-        match read::collect(self.connection, &tail, no, after, count, &mut entries) {
-            Ok(_) => Ok(entries),
-            Err(Stop::Fault(fault)) => Err(fault),
-            Err(Stop::Damage(damage)) => Err(Fault::Damaged(damage.to_string())),
-        }
-    }
-
-    /// The text of a run that ended at `end`: from the entries at hand, or read back when it began before them.
-    fn answer(&self, run: RunId, end: Seq, at_hand: &[Entry]) -> Result<String, Fault> {
-        let covered = at_hand.first().is_some_and(|first| first.seq.0 <= run.0);
-        if covered {
-            let entries = at_hand.iter().filter(|entry| entry.seq.0 >= run.0 && entry.seq <= end);
-            return Ok(session::run_text(run, entries));
-        }
-        let entries = self.read(self.no, Seq(run.0.saturating_sub(1)), end)?;
-        Ok(session::run_text(run, &entries))
-    }
-
-    /// The visible turns of the shared beginning.
-    fn inherited(&self, at: Seq) -> Result<Vec<TurnRow>, Fault> {
-        let mut turns = TurnIndex::default();
-        let mut after = Seq(0);
-        while after < at {
-            let end = Seq(at.0.min(after.0 + 10_000));
-            let entries = self.read(self.no, after, end)?;
-            let Some(last) = entries.last() else { break };
-            after = last.seq;
-            entries.iter().for_each(|entry| turns.apply(entry));
-        }
-        Ok(turns.page(None, usize::MAX))
-    }
 }
 
 pub(super) fn make_packs(prev: Link, entries: &[Entry]) -> Result<Vec<Pack>, Fault> {

@@ -13,6 +13,7 @@ use crate::error::{OpenError, ReadError};
 use crate::{KeyUse, OpenRun, Opened, Snapshot};
 
 use super::append::{link, shelf_number};
+use super::source::{OnDamage, Source, TailOf};
 use super::tail::{Tail, TailSession};
 use super::{Fault, Shared, pack};
 
@@ -196,7 +197,7 @@ pub(super) fn tails(
 /// Collects entries in order: shared beginning, packs, tail. Answers the link reached.
 pub(super) fn collect(
     connection: &Connection,
-    tail: &dyn Fn(i64) -> Option<TailSession>,
+    tail: TailOf<'_>,
     no: i64,
     after: Seq,
     limit: usize,
@@ -478,22 +479,14 @@ pub(super) fn shared_row(
     let transaction = connection.transaction()?;
     let find = |no: i64| tail.iter().find(|(of, _)| *of == no).map(|(_, tail)| tail.clone());
     let mut row = ListRow::new(session);
-    let mut after = Seq(0);
-    while after < at {
-        let mut entries = Vec::new();
-        let count = usize::try_from(at.0 - after.0).unwrap_or(usize::MAX).min(10_000);
-        match collect(&transaction, &find, no, after, count, &mut entries) {
-            Ok(_) => {}
-            Err(Stop::Fault(fault)) => return Err(fault),
-            Err(Stop::Damage(damage)) => return Err(Fault::Damaged(damage.to_string())),
-        }
-        let Some(last) = entries.last() else { return Ok(None) };
-        after = last.seq;
-        for entry in &entries {
+    let source = Source { connection: &transaction, tail: &find, no };
+    let reached = source.go_through(OnDamage::Fail, Seq(0), at, |entries| {
+        for entry in entries {
             row.apply(entry);
         }
-    }
-    Ok(Some(row))
+        Ok(())
+    })?;
+    Ok((reached >= at).then_some(row))
 }
 
 pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<ListRow>, Fault> {

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use session::{Entry, Event, RunId, Seq, SessionId, TurnId};
+use session::{RunId, Seq, SessionId, TurnId};
 use uuid::Uuid;
 
-use crate::catalog::{Document, DocumentKind, Hit, document};
+use crate::catalog::{Document, DocumentKind, Hit};
 
 use super::disk::moment;
-use super::read::{self, Stop};
+use super::source::{OnDamage, Source};
 use super::tail::Tail;
-use super::{Fault, wal};
+use super::{Fault, background, checkpoint, wal};
 
 /// Marks a file as ours: "EvTs". Another form of the tables gets another number, and the file is made anew.
 const APPLICATION_ID: i64 = 0x4576_5473;
@@ -24,8 +24,6 @@ const FORM: i64 = 1;
 
 /// Sessions whose words are made durable together when the file is made anew.
 const REBUILT_AT_ONCE: usize = 500;
-/// Entries read at once then.
-const READ_AT_ONCE: u64 = 10_000;
 /// How often it is told how far that is.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 
@@ -128,6 +126,9 @@ impl Search {
         let ahead: Vec<i64> =
             select.query_map([relied], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
         drop(select);
+        if ahead.is_empty() {
+            return Ok(());
+        }
         for no in ahead {
             self.remove_words(no)?;
             let log = main
@@ -142,6 +143,8 @@ impl Search {
             }
             self.write(&found.iter().map(|(no, document)| (*no, document)).collect::<Vec<_>>())?;
         }
+        // They are of the log that stands now, so the next start need not make them again.
+        main.execute("UPDATE search SET commits = ?", [self.commits])?;
         Ok(())
     }
 
@@ -231,7 +234,7 @@ impl Search {
 
     /// Removes every word of a log, from the file's bytes as well.
     pub(super) fn forget(&mut self, no: i64) -> Result<(), Fault> {
-        let forgotten = self.remove_words(no).and_then(|()| self.empty());
+        let forgotten = self.remove_words(no).and_then(|()| self.scrub());
         match forgotten {
             Ok(()) => Ok(()),
             Err(fault) => {
@@ -260,7 +263,7 @@ impl Search {
     }
 
     /// Rewrites the segments without the deleted words.
-    fn empty(&self) -> Result<(), Fault> {
+    fn scrub(&self) -> Result<(), Fault> {
         if let Some(connection) = &self.connection {
             connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')", [])?;
         }
@@ -276,8 +279,8 @@ impl Search {
 
     fn tidy_file(&self) -> Result<(), Fault> {
         let Some(connection) = &self.connection else { return Ok(()) };
-        super::background::vacuum(connection, i64::from(i32::MAX))?;
-        super::background::checkpoint(connection)
+        background::vacuum(connection, i64::from(i32::MAX))?;
+        checkpoint::empty(connection)
     }
 }
 
@@ -347,44 +350,11 @@ fn documents(
     end: Seq,
     found: &mut Vec<(i64, Document)>,
 ) -> Result<(), Fault> {
-    let read = |after: Seq, end: Seq| -> Result<Vec<Entry>, Fault> {
-        let mut entries = Vec::new();
-        let count = usize::try_from(end.0.saturating_sub(after.0)).unwrap_or(usize::MAX);
-        match read::collect(main, &|no| tail.get(no).cloned(), no, after, count, &mut entries) {
-            Ok(_) | Err(Stop::Damage(_)) => Ok(entries),
-            Err(Stop::Fault(fault)) => Err(fault),
-        }
-    };
-    // The run that began last and what it brought so far. An earlier one can still end, by a recovery.
-    let (mut current, mut brought) = (RunId(0), Vec::new());
-    let mut after = base;
-    while after < end {
-        let entries = read(after, Seq(end.0.min(after.0 + READ_AT_ONCE)))?;
-        let Some(last) = entries.last() else { return Ok(()) };
-        after = last.seq;
-        for entry in entries {
-            let mut failure = None;
-            let made = document(&entry, |run| {
-                if run == current {
-                    return session::run_text(run, &brought);
-                }
-                let entries = read(Seq(run.0.saturating_sub(1)), entry.seq);
-                entries.map(|entries| session::run_text(run, &entries)).unwrap_or_else(|fault| {
-                    failure = Some(fault);
-                    String::new()
-                })
-            });
-            if let Some(fault) = failure {
-                return Err(fault);
-            }
-            found.extend(made.map(|document| (no, document)));
-            if matches!(entry.event, Event::RunStarted { .. }) {
-                (current, brought) = (RunId(entry.seq.0), Vec::new());
-            } else if entry.event.output_of() == Some(current) {
-                brought.push(entry);
-            }
-        }
-    }
+    let source = Source { connection: main, tail: &|no| tail.get(no).cloned(), no };
+    source.go_through(OnDamage::End, base, end, |entries| {
+        found.extend(source.documents(entries, base)?.into_iter().map(|document| (no, document)));
+        Ok(())
+    })?;
     Ok(())
 }
 

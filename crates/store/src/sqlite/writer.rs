@@ -16,8 +16,8 @@ use crate::error::{AppendError, ClaimError, Dead, StoreError};
 use crate::{Append, Claim, Urgency};
 
 use super::append::{self, Head, Written};
-use super::background::{SESSION_BYTES_MAX, SESSION_ROWS_MAX, TICK, attachments, checkpoint};
-use super::checkpoint::Checkpointer;
+use super::background::{SESSION_BYTES_MAX, SESSION_ROWS_MAX, TICK};
+use super::checkpoint::{self, Checkpointer};
 use super::disk::{self, Left, Reserve, moment};
 use super::project::{self, Projection, Work};
 use super::request::{Answer, Failure, Outcome, PackedSnapshot, Quick, Request, answer_with};
@@ -30,8 +30,8 @@ pub(super) struct Active {
     pub(super) head: Head,
     /// Since when something waits to be indexed.
     pub(super) due_since: Option<Instant>,
-    /// The last entry that concerns a projection.
-    pub(super) concerning: Seq,
+    /// The last entry that the index takes.
+    pub(super) indexable_to: Seq,
     /// When it was last handed to the projector.
     pub(super) handed_at: Instant,
     pub(super) pack_due: bool,
@@ -155,7 +155,7 @@ impl Writer {
         let mut connection = connect_to_write(&self.shared.database())?;
         migrate::migrate(&mut connection)?;
         // A torn end of the log is not left to stand behind what is written next.
-        checkpoint(&connection)?;
+        checkpoint::empty(&connection)?;
         let is_fresh = |blob: &BlobHash| self.fresh_blobs.contains_key(blob);
         if let Err(fault) = erase::remove_doomed(&connection, &self.shared.blobs, is_fresh) {
             tracing::warn!(reason = %fault, "attachments of erased sessions are removed at the next start");
@@ -460,7 +460,8 @@ impl Writer {
 
     /// Notes what an append leaves to be projected.
     fn note_due(&mut self, one: &Append, now: Instant) {
-        for blob in one.entries.iter().flat_map(|entry| attachments(&entry.event)) {
+        let messages = one.entries.iter().filter_map(|entry| entry.event.message());
+        for blob in messages.flat_map(|message| &message.attachments).map(|attachment| &attachment.blob) {
             if let Some(count) = self.fresh_blobs.get_mut(blob) {
                 *count -= 1;
                 if *count == 0 {
@@ -481,7 +482,7 @@ impl Writer {
             }
             if index::concerns(&entry.event) {
                 active.due_since = active.due_since.or(Some(now));
-                active.concerning = entry.seq;
+                active.indexable_to = entry.seq;
             }
         }
         let tail = self.shared.tail();
@@ -553,7 +554,7 @@ impl Writer {
 
     /// Leaves everything in the one file, and notes it.
     fn fold_together(&self, connection: &Connection) -> Result<(), Fault> {
-        checkpoint(connection)?;
+        checkpoint::empty(connection)?;
         // A reader may have kept part of the log in use.
         let folded = std::fs::metadata(self.shared.wal()).is_ok_and(|wal| wal.len() == 0);
         if folded {
@@ -583,7 +584,7 @@ impl Active {
         let behind = tail.get(head.no).is_some() && head.link.seq > head.indexed_to;
         let now = moment();
         Self {
-            concerning: head.link.seq,
+            indexable_to: head.link.seq,
             handed_at: now,
             head,
             due_since: behind.then_some(now),

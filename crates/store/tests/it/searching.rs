@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use store::conformance::Author;
 use store::sqlite::SqliteStore;
-use store::{Catalog, Hit};
+use store::{AppendError, Catalog, Hit, LogStore};
 use tempfile::TempDir;
 
 use crate::fresh::settings;
@@ -88,4 +88,27 @@ async fn words_of_entries_that_the_log_lost_are_not_found() {
     let store = SqliteStore::open(settings(before.path())).unwrap();
     assert_eq!(found(&store, "heron").await, hits);
     assert_eq!(found(&store, "lost").await, []);
+}
+
+#[tokio::test]
+async fn without_words_search_says_so_and_erasing_owes_them() {
+    let directory = TempDir::new().unwrap();
+    let (_, author) = made(directory.path()).await;
+    let words = directory.path().join("search.db");
+    let kept = directory.path().join("kept");
+    fs::rename(&words, &kept).unwrap();
+    // Nothing can be written there, and it cannot be removed as a file.
+    fs::create_dir(&words).unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    store.search("heron".to_owned(), 100).await.expect_err("search that is off finds nothing, and says why");
+    let erased = store.erase(author.claim).await;
+    assert!(matches!(erased, Err(AppendError::Unknown { .. })), "{erased:?}");
+    drop(store);
+    fs::remove_dir(&words).unwrap();
+    fs::rename(&kept, &words).unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    store.settle().await.unwrap();
+    let left = found(&store, "heron").await;
+    assert_eq!(left.len(), 2, "those of the session that stayed");
+    assert!(left.iter().all(|hit| hit.session == session_id(1)));
 }
