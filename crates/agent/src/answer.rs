@@ -11,7 +11,8 @@ use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 use sse_stream::{Sse, SseStream};
 
-use crate::provider::{Decoder, Delta, ProviderError};
+use crate::provider::{Decoder, Delta, ProviderError, said};
+use crate::transport::Broken;
 
 /// What one answer may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,20 +52,15 @@ pub fn answer<E: Error + Send + Sync + 'static>(
     .boxed()
 }
 
-/// A transport that failed, in words.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Broken(String);
-
 /// An error with what caused it.
-fn describe(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn describe(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         text = format!("{text}: {error}");
         cause = error.source();
     }
-    text
+    said(&text)
 }
 
 struct Reading {

@@ -6,9 +6,32 @@
 //! | `provider/openai.rs` | how do Chat Completions say it? |
 //! | `provider/anthropic.rs` | how do Messages say it? |
 //! | `answer.rs` | how does a stream of bytes become one answer, or a cut-off one? |
+//! | `transport.rs` | how does a question travel, and its answer back? |
+//! | `model.rs` | which models are there, how much do they read, what do they cost? |
+//! | `run.rs` | the loop: ask, stream, call tools, repeat |
+//! | `step.rs` | how is one question answered, whatever happens to the stream? |
+//! | `retry.rs` | which errors are tried again, and when? |
+//! | `limits.rs` | what may a run use? |
+//! | `window.rs` | what of a session does a model read when not all of it fits? |
+//! | `title.rs` | how does a session get its name? |
+//! | `tool.rs` | what may the agent do? |
 
 pub mod answer;
+mod limits;
+mod model;
 pub mod provider;
+mod retry;
+mod run;
+mod step;
+mod title;
+pub mod tool;
+pub mod transport;
+mod window;
 
 pub use answer::{AnswerLimits, answer};
-pub use provider::{Decoder, Delta, Finish, ProviderError, Question, ToolOffer};
+pub use limits::RunLimits;
+pub use model::{Model, Prices};
+pub use provider::{ApiKey, Decoder, Delta, Finish, Provider, ProviderError, Question, ToolOffer, Wire};
+pub use run::{Agent, Over, Sink, Work};
+pub use tool::{Tool, ToolCall, World};
+pub use transport::{Broken, HttpTransport, Reply, Request, Transport};

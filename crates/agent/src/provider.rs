@@ -3,9 +3,121 @@
 pub mod anthropic;
 pub mod openai;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use session::{Prompt, Usage};
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use session::{PromptMessage, Usage};
+
+use crate::answer::{AnswerLimits, answer};
+use crate::transport::{Reply, Request, Transport};
+
+/// Characters of a provider's own words that are kept; an error page must not fill a log.
+const SAID_MAX: usize = 500;
+/// Bytes of a refusal that are read to find those words.
+const REFUSAL_BYTES_MAX: usize = 16 * 1024;
+
+/// The wire formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// Chat Completions, as OpenAI and many others speak it.
+    OpenAi,
+    /// Messages, as Anthropic speaks it.
+    Anthropic,
+}
+
+/// A key for a provider. It shows itself to nobody but the provider.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(pub String);
+
+impl std::fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
+}
+
+/// Whom to ask.
+#[derive(Clone)]
+pub struct Provider {
+    pub wire: Wire,
+    /// Where the format's paths begin, for example `https://api.openai.com/v1`.
+    pub url: String,
+    pub key: Option<ApiKey>,
+    /// Whether a question that ends with the beginning of an answer is answered from there on.
+    pub takes_prefix: bool,
+    pub transport: Arc<dyn Transport>,
+    pub limits: AnswerLimits,
+}
+
+impl std::fmt::Debug for Provider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Provider").field("wire", &self.wire).field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl Provider {
+    /// Asks a model. What it streams ends with its end or an error.
+    ///
+    /// # Errors
+    /// When no answer begins.
+    pub async fn ask(
+        &self,
+        question: &Question,
+    ) -> Result<BoxStream<'static, Result<Delta, ProviderError>>, ProviderError> {
+        let url = self.url.trim_end_matches('/');
+        let (path, body, decoder): (_, _, Box<dyn Decoder>) = match self.wire {
+            Wire::OpenAi => ("chat/completions", openai::body(question), Box::new(openai::Chunks::default())),
+            Wire::Anthropic => {
+                ("messages", anthropic::body(question), Box::new(anthropic::Events::default()))
+            }
+        };
+        let headers = match (self.wire, &self.key) {
+            (Wire::OpenAi, None) => Vec::new(),
+            (Wire::OpenAi, Some(key)) => vec![("authorization", format!("Bearer {}", key.0))],
+            (Wire::Anthropic, key) => {
+                let key = key.iter().map(|key| ("x-api-key", key.0.clone()));
+                key.chain([("anthropic-version", "2023-06-01".to_owned())]).collect()
+            }
+        };
+        let request = Request { url: format!("{url}/{path}"), headers, body: body.to_string() };
+        let reply = self.transport.send(request).await?;
+        if reply.status == 200 {
+            return Ok(answer(reply.body, decoder, self.limits));
+        }
+        Err(refusal(reply).await)
+    }
+}
+
+/// What a reply that is no answer means.
+async fn refusal(mut reply: Reply) -> ProviderError {
+    let mut body = Vec::new();
+    while body.len() < REFUSAL_BYTES_MAX {
+        match reply.body.next().await {
+            Some(Ok(bytes)) => body.extend_from_slice(&bytes),
+            Some(Err(_)) | None => break,
+        }
+    }
+    let text = String::from_utf8_lossy(&body);
+    let parsed: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let error = &parsed["error"];
+    let message = error["message"].as_str().or(error.as_str()).or(parsed["message"].as_str());
+    let reason = format!("HTTP {}: {}", reply.status, said(message.unwrap_or(text.trim())));
+    match reply.status {
+        408 | 425 | 429 | 500..=599 => ProviderError::Busy { reason, retry_after: reply.retry_after },
+        _ => ProviderError::Refused { reason },
+    }
+}
+
+/// A provider's words, within bounds and without characters that a terminal would act on.
+pub(crate) fn said(text: &str) -> String {
+    let visible = text.chars().map(|character| if character.is_control() { ' ' } else { character });
+    let mut words: String = visible.take(SAID_MAX).collect();
+    if text.chars().nth(SAID_MAX).is_some() {
+        words.push('…');
+    }
+    words
+}
 
 /// One question to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +125,8 @@ pub struct Question {
     pub model: String,
     /// What the model is told before the session.
     pub instructions: Option<String>,
-    pub prompt: Prompt,
+    /// What was said, oldest first. When the last one is the model's, it goes on from there.
+    pub messages: Vec<PromptMessage>,
     pub tools: Vec<ToolOffer>,
     pub output_tokens_max: u32,
 }

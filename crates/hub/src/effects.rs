@@ -4,10 +4,12 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use session::{Effect, Progress, RunId, TurnId};
+use session::{Command, Effect, Progress, RunId, TurnId};
+use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::gather::Gather;
+use crate::input::Input;
 use crate::runner::{RunProgress, RunRequest, Runner};
 use crate::writer::{Stopped, Writer};
 
@@ -44,8 +46,22 @@ impl Writer {
                 }
                 fault::hit("effect.after_cancel_run")?;
             }
+            Effect::SuggestTitle => self.suggest_title(),
         }
         Ok(())
+    }
+
+    /// Asks for a name beside everything else. When none comes, the next completed run asks again.
+    fn suggest_title(&self) {
+        let (runner, mailbox) = (self.shared.runner.clone(), self.sender.downgrade());
+        let prompt = session::prompt(&self.state);
+        crate::spawn::spawn(async move {
+            let Some(title) = runner.title(prompt).await else { return };
+            // A session that nobody holds any more is not opened for its name.
+            let Some(mailbox) = mailbox.upgrade() else { return };
+            let (answer, _) = oneshot::channel();
+            drop(mailbox.send(Input::Command { command: Command::SuggestTitle { title }, answer }).await);
+        });
     }
 
     fn start_run(&mut self, turn: TurnId, run: RunId) {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use session::{Message, Progress, RunId};
+use session::{CallNo, Command, Message, Progress, RunId, TurnId};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -21,10 +21,15 @@ const FLUSH_MAX: Duration = Duration::from_millis(250);
 const GATHERED_BYTES_MAX: usize = 64 * 1024;
 
 /// What a delta is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
     Reasoning,
+    /// A piece of a call's arguments.
+    Draft {
+        call: CallNo,
+        tool: String,
+    },
 }
 
 impl Kind {
@@ -32,6 +37,7 @@ impl Kind {
         match self {
             Self::Text => Progress::Text(text),
             Self::Reasoning => Progress::Reasoning(text),
+            Self::Draft { call, tool } => Progress::CallDrafted { call, tool, arguments: text },
         }
     }
 }
@@ -70,7 +76,7 @@ impl Gather {
     }
 
     /// Adds a delta; waits while too much waits already.
-    pub(crate) async fn add(&self, kind: Kind, text: &str) -> Result<(), RunOver> {
+    pub(crate) async fn add(&self, kind: &Kind, text: &str) -> Result<(), RunOver> {
         loop {
             let room = self.went.notified();
             {
@@ -81,8 +87,8 @@ impl Gather {
                 let size_bytes: usize = waiting.deltas.iter().map(|(_, text)| text.len()).sum();
                 if size_bytes < GATHERED_BYTES_MAX {
                     match waiting.deltas.back_mut() {
-                        Some((last, gathered)) if *last == kind => gathered.push_str(text),
-                        _ => waiting.deltas.push_back((kind, text.to_owned())),
+                        Some((last, gathered)) if last == kind => gathered.push_str(text),
+                        _ => waiting.deltas.push_back((kind.clone(), text.to_owned())),
                     }
                     drop(waiting);
                     self.came.notify_one();
@@ -103,6 +109,21 @@ impl Gather {
         }
         let answer = self.send(progress).await?;
         answer.await.map_err(|_| RunOver)?
+    }
+
+    /// Lets the model read a summary in place of older turns. A session that does not want it any more says no, which
+    /// is no concern of the run.
+    pub(crate) async fn compact(&self, summary: String, through: TurnId) -> Result<(), RunOver> {
+        let (answer, answered) = oneshot::channel();
+        let command = Command::CompactContext { summary, through };
+        self.mailbox.send(Input::Command { command, answer }).await.map_err(|_| RunOver)?;
+        answered.await.map_err(|_| RunOver)?.map_or_else(
+            |error| {
+                tracing::warn!(run = %self.run, reason = %error, "the summary was not kept");
+                Ok(())
+            },
+            |_| Ok(()),
+        )
     }
 
     /// Hands chunks to the writer for as long as it is polled.

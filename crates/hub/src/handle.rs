@@ -69,6 +69,19 @@ impl SessionHandle {
         self.ask(|answer| Input::Read { answer }).await?
     }
 
+    /// The session as it was after entry `at`: the fold of its log up to there.
+    ///
+    /// # Errors
+    /// When there is no such session or entry, or it cannot be read.
+    pub async fn view_at(&self, at: Seq) -> Result<View, FollowError> {
+        let store = self.hub.store();
+        let head = store.open(self.session).await.map_err(CommandError::from)?.end.seq;
+        if at > head {
+            return Err(FollowError::BeyondEnd { after: at, head });
+        }
+        Ok(session::view(&load::load_until(store, self.session, at).await?))
+    }
+
     /// Turns that stand before `before`, newest last, as they are in the log.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use store::{Claiming, OpenError, OpenRun, Snapshot, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
+use crate::changes::{Change, Changes, ListFollower};
 use crate::clock::Clock;
 use crate::committer::Committer;
 use crate::error::{CommandError, StartError};
@@ -75,6 +76,7 @@ pub(crate) struct Shared {
     lagging: AtomicBool,
     open_runs: watch::Sender<u64>,
     heal_looks: AtomicU64,
+    pub(crate) changes: Changes,
 }
 
 /// The sessions of one process.
@@ -170,6 +172,7 @@ impl Hub {
             lagging: AtomicBool::new(false),
             open_runs: watch::Sender::new(0),
             heal_looks: AtomicU64::new(0),
+            changes: Changes::default(),
         });
         shared.store.heartbeat(shared.node, shared.clock.now()).await?;
         let task = crate::spawn::spawn(keep_house(Arc::downgrade(&shared)));
@@ -303,7 +306,9 @@ impl Hub {
         let gone = || CommandError::Doubtful { reason: "the writer stopped".to_owned() };
         mailbox.send(Input::Retire { when: Retire::Now, answer }).await.map_err(|_| gone())?;
         let given_up = answered.await.map_err(|_| gone())?;
+        let made_as = given_up.claim.session;
         self.shared.store.erase(given_up.claim).await?;
+        self.shared.changes.tell(|| Change::Gone(made_as));
         let spool = self.shared.spool.clone();
         let wiped = tokio::task::spawn_blocking(move || {
             given_up.slots.into_iter().try_for_each(|slot| spool.clear(slot).map(|()| spool.give_back(slot)))
@@ -354,6 +359,11 @@ impl Hub {
     /// The store, for its list, its pages and its search.
     pub fn shared_store(&self) -> Arc<dyn Store> {
         self.shared.store.clone()
+    }
+
+    /// What changes in the list of sessions from now on.
+    pub fn follow_list(&self) -> ListFollower {
+        self.shared.changes.subscribe()
     }
 
     /// How often a journal was looked at for healing since the start.

@@ -14,6 +14,7 @@
 //! 9. After a crash: read, fold, `session::recover`, and the same loop goes on. When the store refuses appends, what
 //!    a run brings waits, unshown, in its spool (`spool.rs`, `outage.rs`) and is healed from there (`heal.rs`).
 
+mod changes;
 mod clock;
 mod committer;
 mod effects;
@@ -24,6 +25,7 @@ mod handle;
 mod heal;
 mod hub;
 mod input;
+mod library;
 mod load;
 mod outage;
 mod registry;
@@ -32,10 +34,12 @@ mod spawn;
 mod spool;
 mod writer;
 
+pub use changes::{Change, Line, ListFollower, Missed};
 pub use clock::{Clock, SystemClock};
 pub use error::{CommandError, FollowError, StartError};
 pub use follow::{Followed, Follower};
 pub use handle::{Acknowledged, SessionHandle};
 pub use hub::{Create, Hub, Settings};
+pub use library::{DocumentKind, Hit, ListQuery, ListRow, Shelf, StoreError};
 pub use runner::{RunOver, RunProgress, RunRequest, Runner};
 pub use spool::{Catcher, Frame, Look, Spool, SpoolError};

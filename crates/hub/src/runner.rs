@@ -2,16 +2,40 @@
 
 use std::sync::Arc;
 
+use agent::{Agent, Over, Sink, Work};
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use session::{Message, Progress, Prompt, RunCause, RunId, SessionId, TurnId};
+use session::{CallNo, Message, Progress, Prompt, RunCause, RunId, SessionId, TurnId};
 
-use crate::gather::Gather;
+use crate::gather::{Gather, Kind};
 
 /// Works on turns.
 pub trait Runner: Send + Sync + 'static {
     /// Works on one turn and reports what it brings. When the future ends, the run is complete unless it reported a
     /// failure; when it panics, the run has failed. It is dropped when the run is stopped.
     fn run(&self, request: RunRequest, progress: RunProgress) -> BoxFuture<'static, ()>;
+
+    /// Thinks of a name for a session that has none; nothing when it has no idea.
+    fn title(&self, prompt: Prompt) -> BoxFuture<'static, Option<String>>;
+}
+
+impl Runner for Agent {
+    fn run(&self, request: RunRequest, progress: RunProgress) -> BoxFuture<'static, ()> {
+        let agent = self.clone();
+        async move {
+            let RunRequest { session, run, prompt, .. } = request;
+            // A run that is over was ended by someone else, who knows.
+            if Self::run(&agent, Work { prompt }, &progress).await.is_err() {
+                tracing::debug!(%session, %run, "the run was ended from outside");
+            }
+        }
+        .boxed()
+    }
+
+    fn title(&self, prompt: Prompt) -> BoxFuture<'static, Option<String>> {
+        let agent = self.clone();
+        async move { Self::title(&agent, prompt).await }.boxed()
+    }
 }
 
 /// What a run works on.
@@ -41,7 +65,7 @@ impl RunProgress {
     /// # Errors
     /// When the run is over.
     pub async fn text(&self, text: &str) -> Result<(), RunOver> {
-        self.gather.add(crate::gather::Kind::Text, text).await
+        self.gather.add(&Kind::Text, text).await
     }
 
     /// Reasoning, gathered like text.
@@ -49,7 +73,15 @@ impl RunProgress {
     /// # Errors
     /// When the run is over.
     pub async fn reasoning(&self, text: &str) -> Result<(), RunOver> {
-        self.gather.add(crate::gather::Kind::Reasoning, text).await
+        self.gather.add(&Kind::Reasoning, text).await
+    }
+
+    /// A piece of a call's arguments, gathered like text.
+    ///
+    /// # Errors
+    /// When the run is over.
+    pub async fn draft(&self, call: CallNo, tool: &str, arguments: &str) -> Result<(), RunOver> {
+        self.gather.add(&Kind::Draft { call, tool: tool.to_owned() }, arguments).await
     }
 
     /// Anything else, and what was gathered before it. Answers once it is durable in the log; for a step, with the
@@ -59,5 +91,33 @@ impl RunProgress {
     /// When the run is over.
     pub async fn report(&self, progress: Progress) -> Result<Vec<Message>, RunOver> {
         self.gather.report(progress).await
+    }
+}
+
+impl From<RunOver> for Over {
+    fn from(_: RunOver) -> Self {
+        Self
+    }
+}
+
+impl Sink for RunProgress {
+    async fn text(&self, text: &str) -> Result<(), Over> {
+        Ok(Self::text(self, text).await?)
+    }
+
+    async fn reasoning(&self, text: &str) -> Result<(), Over> {
+        Ok(Self::reasoning(self, text).await?)
+    }
+
+    async fn draft(&self, call: CallNo, tool: &str, arguments: &str) -> Result<(), Over> {
+        Ok(Self::draft(self, call, tool, arguments).await?)
+    }
+
+    async fn report(&self, progress: Progress) -> Result<Vec<Message>, Over> {
+        Ok(Self::report(self, progress).await?)
+    }
+
+    async fn compact(&self, summary: String, through: TurnId) -> Result<(), Over> {
+        Ok(self.gather.compact(summary, through).await?)
     }
 }

@@ -14,6 +14,7 @@ use store::{Append, AppendError, Claim, ClaimError, Claiming, Snapshot, StoreErr
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::changes::{self, Change, Line};
 use crate::effects::Worker;
 use crate::error::CommandError;
 use crate::follow::Followers;
@@ -452,6 +453,9 @@ impl Writer {
         if let Some(last) = batch.entries.last() {
             self.durable = last.link();
             self.show(&batch.entries)?;
+            if batch.entries.iter().any(|entry| changes::touches(&entry.event)) {
+                self.shared.changes.tell(|| Change::Line(Line::of(self.session, &self.state)));
+            }
         }
         let seq = self.durable.seq;
         fault::hit("accept.before_acknowledge")?;

@@ -379,6 +379,9 @@ impl<'a> Plan<'a> {
             }
             Progress::Completed => {
                 self.end(turn.id, run, RunEnd::Completed);
+                if self.session.title.is_none() {
+                    self.decision.effects.push(Effect::SuggestTitle);
+                }
                 self.start_next();
             }
             Progress::Failed { error } => {

@@ -9,4 +9,6 @@ pub enum Effect {
     StartRun { turn: TurnId, run: RunId },
     /// Take the run's worker away; the run has ended in the log already.
     CancelRun { run: RunId },
+    /// Let the agent think of a name for the session, which has none.
+    SuggestTitle,
 }

@@ -243,6 +243,26 @@ pub enum CallStatus {
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// Millionths of the currency in which the model's prices are given; 0 when they are not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cost_micros: u64,
+}
+
+impl Usage {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A mark on the session as a whole.

@@ -241,8 +241,7 @@ fn apply_output(run: &mut Run, event: &Event) {
     } else if let Event::CallFinished { call, outcome, .. } = event {
         run.call(*call, "").state = CallState::Finished(outcome.clone());
     } else if let Event::UsageReported { usage, .. } = event {
-        run.usage.input_tokens += usage.input_tokens;
-        run.usage.output_tokens += usage.output_tokens;
+        run.usage = run.usage.plus(*usage);
     }
 }
 

@@ -44,7 +44,7 @@ pub use event::{
 };
 pub use fold::{fold, fold_turn, moves_activity, run_text};
 pub use id::{BlobHash, CallNo, Epoch, MessageKey, NodeId, RunId, Seq, SessionId, SlotNo, Time, TurnId};
-pub use prompt::{Prompt, PromptCall, PromptMessage, prompt};
+pub use prompt::{Prompt, PromptCall, PromptMessage, PromptTurn, prompt};
 pub use recover::{AfterCrash, recover};
 pub use state::{Call, CallState, Piece, Queued, Recovery, Run, Session, Title, Turn};
 pub use upcast::Undecodable;

@@ -1,7 +1,7 @@
 //! What a model sees of a session: the summary of older turns, then the visible turns, within hard caps.
 
 use crate::event::Message;
-use crate::id::CallNo;
+use crate::id::{CallNo, TurnId};
 use crate::limits::{PROMPT_BYTES_MAX, PROMPT_RESULT_BYTES_MAX};
 use crate::state::{CallState, Piece, Run, Session};
 
@@ -9,8 +9,17 @@ use crate::state::{CallState, Piece, Run, Session};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prompt {
     pub messages: Vec<PromptMessage>,
+    /// The turns among the messages, oldest first.
+    pub turns: Vec<PromptTurn>,
     /// Whether turns were left out to keep the cap.
     pub truncated: bool,
+}
+
+/// Where a turn begins among the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptTurn {
+    pub turn: TurnId,
+    pub at: usize,
 }
 
 /// One message for a model.
@@ -59,10 +68,13 @@ pub fn prompt(session: &Session) -> Prompt {
             prompt.truncated = true;
             break;
         }
+        prompt.turns.iter_mut().for_each(|later| later.at += messages.len());
+        prompt.turns.insert(0, PromptTurn { turn: turn.id, at: 0 });
         prompt.messages.splice(0..0, messages);
     }
     prompt.truncated |= session.turns_before > 0 && session.summary.is_none();
     if let Some(summary) = &session.summary {
+        prompt.turns.iter_mut().for_each(|turn| turn.at += 1);
         prompt.messages.insert(0, PromptMessage::Summary(summary.text.clone()));
     }
     prompt
@@ -137,7 +149,8 @@ fn capped(content: &str) -> String {
 }
 
 impl PromptMessage {
-    fn size_bytes(&self) -> usize {
+    /// Bytes that a model is shown of it.
+    pub fn size_bytes(&self) -> usize {
         match self {
             Self::Summary(text) => text.len(),
             Self::User(message) => message.text.len(),

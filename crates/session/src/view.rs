@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Message, PostMode, RunEnd};
+use crate::event::{Message, PostMode, RunEnd, Usage};
 use crate::id::{CallNo, RunId, Seq, Time, TurnId};
 use crate::state::{CallState, Piece, Recovery, Run, Session, Turn};
 
@@ -38,6 +38,13 @@ pub struct TurnView {
     pub marker: Option<Marker>,
     /// The turn's answers, by their first run, in the order of asking.
     pub alternatives: Vec<RunId>,
+    /// What the answer that is shown used, with all its runs.
+    #[serde(default, skip_serializing_if = "is_unused")]
+    pub usage: Usage,
+}
+
+fn is_unused(usage: &Usage) -> bool {
+    *usage == Usage::default()
 }
 
 /// What the agent said in a turn, in the order in which it happened.
@@ -174,6 +181,7 @@ pub fn turn_view(turn: &Turn) -> TurnView {
         answer,
         marker: last.and_then(marker),
         alternatives: turn.answers().filter_map(|runs| runs.first().map(|run| run.id)).collect(),
+        usage: runs.iter().fold(Usage::default(), |sum, run| sum.plus(run.usage)),
     }
 }
 

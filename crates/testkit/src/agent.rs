@@ -179,6 +179,10 @@ impl Runner for ScriptedAgent {
         }
         .boxed()
     }
+
+    fn title(&self, _: session::Prompt) -> BoxFuture<'static, Option<String>> {
+        std::future::ready(None).boxed()
+    }
 }
 
 fn echo(request: &RunRequest) -> Script {

@@ -10,7 +10,7 @@ use super::{Decoder, Delta, Finish, ProviderError, Question};
 pub fn body(question: &Question) -> Value {
     let mut system: Vec<String> = question.instructions.iter().cloned().collect();
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in &question.prompt.messages {
+    for message in &question.messages {
         let (role, parts) = match message {
             PromptMessage::Summary(text) => {
                 system.push(super::before(text));
@@ -37,6 +37,13 @@ pub fn body(question: &Question) -> Value {
             _ if parts.is_empty() => {}
             _ => messages.push((role, parts)),
         }
+    }
+    // A question may end with the beginning of the answer, but not with white space.
+    if let Some(("assistant", parts)) = messages.last_mut()
+        && let Some(last) = parts.last_mut()
+        && let Some(said) = last["text"].as_str().map(str::trim_end)
+    {
+        *last = text(said);
     }
     let messages: Vec<Value> =
         messages.into_iter().map(|(role, parts)| json!({ "role": role, "content": parts })).collect();
@@ -148,7 +155,7 @@ impl Decoder for Events {
             }
             "error" => {
                 let error = event.error.unwrap_or_default();
-                let reason = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
+                let reason = super::said(error["message"].as_str().unwrap_or(&error.to_string()));
                 return Err(match error["type"].as_str() {
                     Some("overloaded_error" | "rate_limit_error" | "api_error") => {
                         ProviderError::Busy { reason, retry_after: None }

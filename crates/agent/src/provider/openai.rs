@@ -13,7 +13,7 @@ pub fn body(question: &Question) -> Value {
     if let Some(instructions) = &question.instructions {
         messages.push(json!({ "role": "system", "content": instructions }));
     }
-    messages.extend(question.prompt.messages.iter().map(message));
+    messages.extend(question.messages.iter().map(message));
     let mut body = json!({
         "model": question.model,
         "messages": messages,
@@ -129,7 +129,7 @@ impl Decoder for Chunks {
         let unreadable = |error: serde_json::Error| ProviderError::Unreadable { reason: error.to_string() };
         let chunk: Chunk = serde_json::from_str(data).map_err(unreadable)?;
         if let Some(error) = chunk.error {
-            let reason = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
+            let reason = super::said(error["message"].as_str().unwrap_or(&error.to_string()));
             return Err(ProviderError::Cut { reason });
         }
         let mut deltas = Vec::new();
@@ -141,7 +141,7 @@ impl Decoder for Chunks {
         }
         if let Some(Counts { prompt_tokens: Some(input_tokens), completion_tokens }) = chunk.usage {
             let output_tokens = completion_tokens.unwrap_or(0);
-            deltas.push(Delta::Usage(Usage { input_tokens, output_tokens }));
+            deltas.push(Delta::Usage(Usage { input_tokens, output_tokens, cost_micros: 0 }));
         }
         Ok(deltas)
     }

@@ -3,7 +3,7 @@
 use agent::provider::{anthropic, openai};
 use agent::{Question, ToolOffer};
 use serde_json::json;
-use session::{CallNo, Message, Prompt, PromptCall, PromptMessage};
+use session::{CallNo, Message, PromptCall, PromptMessage};
 
 fn question() -> Question {
     let call = PromptCall {
@@ -35,7 +35,7 @@ fn question() -> Question {
     Question {
         model: "small".to_owned(),
         instructions: Some("Be brief.".to_owned()),
-        prompt: Prompt { messages, truncated: false },
+        messages,
         tools: vec![tool],
         output_tokens_max: 256,
     }

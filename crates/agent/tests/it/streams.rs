@@ -76,7 +76,8 @@ async fn a_stream_gives_text_reasoning_calls_usage_and_its_end() {
         tool: tool.map(str::to_owned),
         arguments: arguments.to_owned(),
     };
-    let usage = |input_tokens, output_tokens| Delta::Usage(Usage { input_tokens, output_tokens });
+    let usage =
+        |input_tokens, output_tokens| Delta::Usage(Usage { input_tokens, output_tokens, cost_micros: 0 });
 
     let Recorded { bytes, decoder, .. } = whole("openai/tools");
     let expected = vec![

@@ -4,7 +4,7 @@ use session::event::CallStatus;
 use session::limits::{PROMPT_BYTES_MAX, PROMPT_RESULT_BYTES_MAX};
 use session::{
     CallNo, Command, Context, Entry, Epoch, Message, Outcome, PostMode, Progress, Prompt, PromptMessage,
-    RunId, Runs, Session, SessionId, Time, TurnId, decide, fold, prompt,
+    PromptTurn, RunId, Runs, Session, SessionId, Time, TurnId, decide, fold, prompt,
 };
 
 /// A session that is asked one thing after another.
@@ -143,11 +143,18 @@ fn a_summary_stands_for_everything_up_to_its_turn() {
     let mut asked = Asked::new();
     asked.turn("one", "1");
     let through = asked.turn("two", "2");
-    asked.turn("three", "3");
+    let three = asked.turn("three", "3");
     asked.ask(Command::CompactContext { summary: "They counted.".to_owned(), through });
     let expected =
         [PromptMessage::Summary("They counted.".to_owned()), user("three"), assistant("3", "", &[])];
-    assert_eq!(prompt(&asked.0), Prompt { messages: expected.to_vec(), truncated: false });
+    assert_eq!(
+        prompt(&asked.0),
+        Prompt {
+            messages: expected.to_vec(),
+            turns: vec![PromptTurn { turn: three, at: 1 }],
+            truncated: false,
+        }
+    );
 }
 
 #[test]
@@ -218,8 +225,9 @@ fn turns_beyond_the_cap_are_left_out_oldest_first_and_it_says_so() {
     asked.say("two", PostMode::Queue);
     let long = "x".repeat(PROMPT_BYTES_MAX);
     asked.bring(Progress::Text(long.clone()));
-    let expected = Prompt { messages: vec![user("two"), assistant(&long, "", &[])], truncated: true };
-    assert_eq!(prompt(&asked.0), expected);
+    let shown = prompt(&asked.0);
+    assert_eq!(shown.messages, [user("two"), assistant(&long, "", &[])]);
+    assert!(shown.truncated);
 }
 
 #[test]
@@ -229,7 +237,14 @@ fn turns_that_left_the_state_count_as_left_out() {
         asked.turn("hello", "hi");
     }
     let expected: Vec<_> = (0..64).flat_map(|_| [user("hello"), assistant("hi", "", &[])]).collect();
-    assert_eq!(prompt(&asked.0), Prompt { messages: expected, truncated: true });
+    let shown = prompt(&asked.0);
+    assert_eq!(shown.messages, expected);
+    assert!(shown.truncated);
+    // Every turn is found where its message stands.
+    assert_eq!(
+        shown.turns.iter().map(|turn| turn.at).collect::<Vec<_>>(),
+        (0..128).step_by(2).collect::<Vec<_>>()
+    );
 }
 
 #[test]

@@ -94,7 +94,7 @@ pub async fn chunks_and_maintenance_leave_the_list_alone(fresh: &dyn Fresh) {
     author.post(&*store, "next").await;
     let before = list(&*store, Shelf::Active).await;
     author.now = seconds(100);
-    let usage = Usage { input_tokens: 1, output_tokens: 1 };
+    let usage = Usage { input_tokens: 1, output_tokens: 1, cost_micros: 0 };
     for progress in [
         Progress::Step,
         Progress::Text("chunk".to_owned()),

@@ -277,4 +277,8 @@ impl Runner for Stream {
         }
         .boxed()
     }
+
+    fn title(&self, _: session::Prompt) -> BoxFuture<'static, Option<String>> {
+        std::future::ready(None).boxed()
+    }
 }

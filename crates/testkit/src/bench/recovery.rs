@@ -46,6 +46,10 @@ impl Runner for Flood {
         }
         .boxed()
     }
+
+    fn title(&self, _: session::Prompt) -> BoxFuture<'static, Option<String>> {
+        std::future::ready(None).boxed()
+    }
 }
 
 pub(crate) fn measure(bench: &mut Bench) -> Result<()> {

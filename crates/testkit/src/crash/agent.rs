@@ -68,6 +68,10 @@ impl Runner for WordAgent {
         }
         .boxed()
     }
+
+    fn title(&self, _: session::Prompt) -> BoxFuture<'static, Option<String>> {
+        std::future::ready(None).boxed()
+    }
 }
 
 async fn speak(plan: Plan, request: &RunRequest, progress: &RunProgress) -> Result<(), RunOver> {
@@ -81,7 +85,9 @@ async fn speak(plan: Plan, request: &RunRequest, progress: &RunProgress) -> Resu
             progress.report(Progress::Step).await?;
             brought(word);
         } else if word % WORDS_PER_REPORT == 0 {
-            progress.report(Progress::Usage(Usage { input_tokens: 1, output_tokens: word })).await?;
+            progress
+                .report(Progress::Usage(Usage { input_tokens: 1, output_tokens: word, cost_micros: 0 }))
+                .await?;
             brought(word);
         }
     }

@@ -67,6 +67,10 @@ impl Runner for Speaker {
         // A run that is over says nothing more.
         async move { Speech::new(&counter, request.run.0, progress).give().await.unwrap_or(()) }.boxed()
     }
+
+    fn title(&self, _: session::Prompt) -> BoxFuture<'static, Option<String>> {
+        std::future::ready(None).boxed()
+    }
 }
 
 /// One run's speech.
@@ -108,7 +112,7 @@ impl<'a> Speech<'a> {
                 tokio::time::sleep(Duration::from_millis(1 + self.dice.below(2))).await;
             }
         }
-        let usage = Usage { input_tokens: 1, output_tokens: self.words };
+        let usage = Usage { input_tokens: 1, output_tokens: self.words, cost_micros: 0 };
         self.progress.report(Progress::Usage(usage)).await?;
         if self.fails {
             let error = format!("run {} was told to fail", self.run);

@@ -218,7 +218,9 @@ impl Out {
                 let outcome = Outcome { status: *status, content: format!("result {n}") };
                 Progress::CallFinished { call: call(*n), outcome }
             }
-            Self::Usage(n) => Progress::Usage(Usage { input_tokens: u64::from(*n), output_tokens: 1 }),
+            Self::Usage(n) => {
+                Progress::Usage(Usage { input_tokens: u64::from(*n), output_tokens: 1, cost_micros: 0 })
+            }
             Self::Long(n) => Progress::Text(format!("{n} ").repeat(30_000)),
         }
     }

@@ -163,6 +163,7 @@ impl Script {
             match effect {
                 Effect::StartRun { turn, run } => writeln!(told, "! start_run {run} of turn {turn}").unwrap(),
                 Effect::CancelRun { run } => writeln!(told, "! cancel_run {run}").unwrap(),
+                Effect::SuggestTitle => writeln!(told, "! suggest_title").unwrap(),
             }
         }
         for message in decision.accepted.steered {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use session::event::{Flag, Message, Outcome, PostMode, RunCause, RunEnd};
+use session::event::{Flag, Message, Outcome, PostMode, RunCause, RunEnd, Usage};
 use session::{
     Entry, Event, Marker, MarkerKind, Part, Prompt, PromptMessage, SessionId, Time, TurnView, View,
 };
@@ -182,7 +182,7 @@ pub(super) fn view(view: &View) -> String {
 }
 
 fn turn(told: &mut String, turn: &TurnView) {
-    let TurnView { turn, posted_at, message: said, answer, marker: end, alternatives } = turn;
+    let TurnView { turn, posted_at, message: said, answer, marker: end, alternatives, usage } = turn;
     write!(told, "= turn {turn} {}, at {}", message(said), seconds(*posted_at)).unwrap();
     if alternatives.len() > 4 {
         write!(told, ", {} answers", alternatives.len()).unwrap();
@@ -205,6 +205,9 @@ fn turn(told: &mut String, turn: &TurnView) {
     }
     if let Some(end) = end {
         writeln!(told, "=   {}", marker(end)).unwrap();
+    }
+    if *usage != Usage::default() {
+        writeln!(told, "=   used in {} out {}", usage.input_tokens, usage.output_tokens).unwrap();
     }
 }
 

@@ -114,7 +114,10 @@ impl Words {
                 call: CallNo(self.number()),
                 outcome: Outcome { status: self.status(), content: self.next() },
             },
-            "usage" => Progress::Usage(Usage { input_tokens: self.number(), output_tokens: self.number() }),
+            "usage" => {
+                let (input_tokens, output_tokens) = (self.number(), self.number());
+                Progress::Usage(Usage { input_tokens, output_tokens, cost_micros: 0 })
+            }
             "done" => Progress::Completed,
             "fail" => Progress::Failed { error: self.next() },
             _ => return None,

@@ -1,0 +1,249 @@
+//! The loop of one run: ask the model, stream what it says, do what it asks for, repeat. Everything is reported to a
+//! sink; nothing is stored here.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use session::{Attachment, CallNo, Message, Outcome, Progress, Prompt, PromptCall, PromptMessage, TurnId};
+
+use crate::limits::{RunLimits, Spent};
+use crate::model::Model;
+use crate::provider::{Delta, Question};
+use crate::step::{Answered, Asked, Step, StepEnd};
+use crate::tool::{Tool, ToolCall, World, failed};
+use crate::{title, window};
+
+const GO_ON: &str = "Your last answer was cut off where it ends above. Go on from exactly there, in mid-sentence if \
+    need be. Repeat nothing and do not comment on the interruption.";
+
+/// Works on turns: models, tools, and how much they may use.
+#[derive(Clone)]
+pub struct Agent {
+    /// The first one is asked.
+    pub models: Vec<Model>,
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub world: Arc<dyn World>,
+    pub limits: RunLimits,
+    /// What the model is told before the session.
+    pub instructions: Option<String>,
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent").field("models", &self.models).finish_non_exhaustive()
+    }
+}
+
+/// The run ended in the log; there is nobody to report to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the run is over")]
+pub struct Over;
+
+/// Where a run reports what it brings. Text, reasoning and drafts are gathered; a report is durable when it is answered.
+pub trait Sink: Send + Sync {
+    /// Answer text.
+    fn text(&self, text: &str) -> impl Future<Output = Result<(), Over>> + Send;
+
+    /// Reasoning.
+    fn reasoning(&self, text: &str) -> impl Future<Output = Result<(), Over>> + Send;
+
+    /// A piece of a call's arguments.
+    fn draft(
+        &self,
+        call: CallNo,
+        tool: &str,
+        arguments: &str,
+    ) -> impl Future<Output = Result<(), Over>> + Send;
+
+    /// Anything else. For a step, answers the messages that go into it.
+    fn report(&self, progress: Progress) -> impl Future<Output = Result<Vec<Message>, Over>> + Send;
+
+    /// Lets the model read `summary` in place of all up to `through`, from now on.
+    fn compact(&self, summary: String, through: TurnId) -> impl Future<Output = Result<(), Over>> + Send;
+}
+
+/// What a run works on.
+#[derive(Debug, Clone)]
+pub struct Work {
+    pub prompt: Prompt,
+}
+
+impl Agent {
+    pub(crate) fn model(&self) -> &Model {
+        // The wiring refuses a configuration without models.
+        &self.models[0]
+    }
+
+    /// Works until the turn is answered, a limit is reached, or the provider fails for good.
+    ///
+    /// # Errors
+    /// When the run was ended from outside.
+    pub async fn run<S: Sink>(&self, work: Work, sink: &S) -> Result<(), Over> {
+        let mut spent = Spent::new();
+        let attachments = attachments(&work.prompt);
+        let mut messages = self.compacted(work.prompt, sink, &mut spent).await?;
+        self.ask_to_go_on(&mut messages);
+        let mut calls = 0;
+        loop {
+            if let Some(error) = self.limits.reached(&spent) {
+                sink.report(Progress::Failed { error }).await?;
+                return Ok(());
+            }
+            let steered = sink.report(Progress::Step).await?;
+            messages.extend(steered.into_iter().map(PromptMessage::User));
+            let step = Step { agent: self, sink, spent: &mut spent, calls_before: calls };
+            match step.run(self.question(&messages)).await? {
+                StepEnd::Answered(Answered { calls, .. }) if calls.is_empty() => return Ok(()),
+                StepEnd::Answered(answered) => {
+                    calls += u32::try_from(answered.calls.len()).unwrap_or(u32::MAX);
+                    self.call_tools(answered, &attachments, &mut messages, sink).await?;
+                }
+                StepEnd::Failed(error) => {
+                    sink.report(Progress::Failed { error }).await?;
+                    return Ok(());
+                }
+            }
+            spent.step();
+        }
+    }
+
+    /// Thinks of a name for a session.
+    pub async fn title(&self, prompt: Prompt) -> Option<String> {
+        title::title(self.model(), prompt).await
+    }
+
+    fn question(&self, messages: &[PromptMessage]) -> Question {
+        let model = self.model();
+        let mut messages: Vec<PromptMessage> = messages.iter().filter_map(shown).collect();
+        window::fit(&mut messages, model);
+        let tools = if model.uses_tools { self.tools.as_slice() } else { &[] };
+        Question {
+            model: model.id.clone(),
+            instructions: self.instructions.clone(),
+            messages,
+            tools: tools.iter().map(|tool| tool.offer()).collect(),
+            output_tokens_max: model.output_tokens_max,
+        }
+    }
+
+    /// A model that would not go on from its own words is asked to.
+    fn ask_to_go_on(&self, messages: &mut Vec<PromptMessage>) {
+        let begun =
+            matches!(messages.last(), Some(PromptMessage::Assistant { text, .. }) if !text.is_empty());
+        if begun && !self.model().provider.takes_prefix {
+            messages.push(PromptMessage::User(Message::text(GO_ON)));
+        }
+    }
+
+    /// Summarises older turns when the window fills. Without a summary the oldest are left out.
+    async fn compacted<S: Sink>(
+        &self,
+        mut prompt: Prompt,
+        sink: &S,
+        spent: &mut Spent,
+    ) -> Result<Vec<PromptMessage>, Over> {
+        let Some(compaction) = window::compaction(&prompt, self.model()) else { return Ok(prompt.messages) };
+        let mut question = compaction.question.clone();
+        question.messages = question.messages.iter().filter_map(shown).collect();
+        match self.say(&question, spent).await {
+            Some(summary) if !summary.trim().is_empty() => {
+                sink.compact(summary.clone(), compaction.through).await?;
+                compaction.apply(&mut prompt, summary);
+            }
+            _ => tracing::warn!("no summary was had; the oldest turns are left out of the prompt"),
+        }
+        Ok(prompt.messages)
+    }
+
+    /// The whole text of an answer that is not part of the session.
+    async fn say(&self, question: &Question, spent: &mut Spent) -> Option<String> {
+        let mut deltas = self.model().provider.ask(question).await.ok()?;
+        let mut said = String::new();
+        while let Some(delta) = deltas.next().await {
+            match delta.ok()? {
+                Delta::Text(text) => said.push_str(&text),
+                Delta::Usage(usage) => spent.used(self.model().prices.priced(usage)),
+                Delta::End(_) => return Some(said),
+                Delta::Reasoning(_) | Delta::Call { .. } => {}
+            }
+        }
+        None
+    }
+
+    /// Does what the model asks for, call by call: asked for in the log, done, and its outcome in the log.
+    async fn call_tools<S: Sink>(
+        &self,
+        answered: Answered,
+        attachments: &[Attachment],
+        messages: &mut Vec<PromptMessage>,
+        sink: &S,
+    ) -> Result<(), Over> {
+        let Answered { text, reasoning, calls } = answered;
+        let asked = calls.iter().map(|call| PromptCall {
+            call: call.no,
+            provider_call: call.provider_call.clone(),
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+        });
+        messages.push(PromptMessage::Assistant { text, reasoning, calls: asked.collect() });
+        for call in calls {
+            sink.report(Progress::CallAsked {
+                call: call.no,
+                tool: call.tool.clone(),
+                arguments: call.arguments.clone(),
+                provider_call: call.provider_call.clone(),
+            })
+            .await?;
+            let outcome = self.call_tool(&call, attachments).await;
+            let content = outcome.content.clone();
+            sink.report(Progress::CallFinished { call: call.no, outcome }).await?;
+            messages.push(PromptMessage::Result {
+                call: call.no,
+                provider_call: call.provider_call,
+                content,
+            });
+        }
+        Ok(())
+    }
+
+    async fn call_tool(&self, call: &Asked, attachments: &[Attachment]) -> Outcome {
+        let Some(tool) = self.tools.iter().find(|tool| tool.offer().name == call.tool) else {
+            return failed("There is no tool of that name.");
+        };
+        let given = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
+        let arguments = match serde_json::from_str(given) {
+            Ok(arguments) => arguments,
+            Err(error) => return failed(format!("The arguments are not JSON: {error}")),
+        };
+        let call = ToolCall { arguments, attachments: attachments.to_vec(), world: self.world.clone() };
+        let doing = tokio::time::timeout(self.limits.tool_time_max, tool.call(call));
+        let late = || {
+            failed(format!("It took longer than {} s and was ended.", self.limits.tool_time_max.as_secs()))
+        };
+        doing.await.unwrap_or_else(|_| late())
+    }
+}
+
+/// The files that came with the messages of a session.
+fn attachments(prompt: &Prompt) -> Vec<Attachment> {
+    let messages = prompt.messages.iter().filter_map(|message| match message {
+        PromptMessage::User(message) => Some(&message.attachments),
+        PromptMessage::Summary(_) | PromptMessage::Assistant { .. } | PromptMessage::Result { .. } => None,
+    });
+    messages.flatten().cloned().collect()
+}
+
+/// A message as the model is shown it: its files by name, and nothing that says nothing.
+fn shown(message: &PromptMessage) -> Option<PromptMessage> {
+    match message {
+        PromptMessage::User(message) if !message.attachments.is_empty() => {
+            let files = message.attachments.iter().map(|file| {
+                format!("[attached: {} ({}, {} bytes)]", file.name, file.media_type, file.size_bytes)
+            });
+            let parts: Vec<String> = std::iter::once(message.text.clone()).chain(files).collect();
+            Some(PromptMessage::User(Message::text(parts.join("\n"))))
+        }
+        PromptMessage::Assistant { text, calls, .. } if text.is_empty() && calls.is_empty() => None,
+        other => Some(other.clone()),
+    }
+}

@@ -1,0 +1,193 @@
+//! One question and its answer, whatever happens to the stream: what arrives is reported at once, a cut is mended where
+//! that doubles nothing, and what was said before a failure stays said.
+
+use futures_util::StreamExt;
+use session::{CallNo, Progress, PromptMessage, Usage};
+
+use crate::limits::Spent;
+use crate::provider::{Delta, Finish, ProviderError, Question};
+use crate::retry::{self, Streamed};
+use crate::run::{Agent, Over, Sink};
+
+/// What the model said in one step.
+#[derive(Debug, Default)]
+pub(crate) struct Answered {
+    pub(crate) text: String,
+    pub(crate) reasoning: String,
+    pub(crate) calls: Vec<Asked>,
+}
+
+/// A call that the model asks for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    place: u32,
+    pub(crate) no: CallNo,
+    pub(crate) provider_call: Option<String>,
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
+}
+
+/// How a step ended.
+#[derive(Debug)]
+pub(crate) enum StepEnd {
+    Answered(Answered),
+    /// In words for a person. What was said is kept.
+    Failed(String),
+}
+
+/// A step in the making.
+pub(crate) struct Step<'a, S> {
+    pub(crate) agent: &'a Agent,
+    pub(crate) sink: &'a S,
+    pub(crate) spent: &'a mut Spent,
+    /// Calls of the run so far.
+    pub(crate) calls_before: u32,
+}
+
+/// Why a try brought no whole answer.
+enum Cut {
+    Over,
+    Provider(ProviderError),
+    Limit(String),
+}
+
+impl From<Over> for Cut {
+    fn from(_: Over) -> Self {
+        Self::Over
+    }
+}
+
+impl<S: Sink> Step<'_, S> {
+    /// Asks, and asks on until there is an answer or no sense in asking.
+    pub(crate) async fn run(mut self, mut question: Question) -> Result<StepEnd, Over> {
+        let model = self.agent.model();
+        // The answer may have begun before this step: it goes on from there.
+        let begun = match question.messages.last() {
+            Some(PromptMessage::Assistant { text, calls, .. }) if calls.is_empty() => text.clone(),
+            _ => String::new(),
+        };
+        if !begun.is_empty() {
+            question.messages.pop();
+        }
+        let mut said = Answered::default();
+        let mut tries = 0;
+        loop {
+            let mut asked = question.clone();
+            let text = format!("{begun}{}", said.text);
+            if !text.is_empty() {
+                asked.messages.push(PromptMessage::Assistant {
+                    text,
+                    reasoning: String::new(),
+                    calls: Vec::new(),
+                });
+            }
+            tries += 1;
+            let error = match self.attempt(&asked, &mut said).await {
+                Ok(Finish::Said | Finish::Calls) => return Ok(StepEnd::Answered(said)),
+                Ok(Finish::Length) => return Ok(StepEnd::Failed(self.too_long())),
+                Ok(Finish::Withheld) => {
+                    let text = "The provider kept back the rest of the answer. Everything above is kept.";
+                    return Ok(StepEnd::Failed(text.to_owned()));
+                }
+                Err(Cut::Over) => return Err(Over),
+                Err(Cut::Limit(reason)) => return Ok(StepEnd::Failed(reason)),
+                Err(Cut::Provider(error)) => error,
+            };
+            let streamed = match &said {
+                Answered { text, reasoning, calls }
+                    if text.is_empty() && reasoning.is_empty() && calls.is_empty() =>
+                {
+                    Streamed::Nothing
+                }
+                Answered { text, calls, .. }
+                    if model.provider.takes_prefix && !text.is_empty() && calls.is_empty() =>
+                {
+                    Streamed::Resumable
+                }
+                Answered { .. } => Streamed::Final,
+            };
+            match retry::pause(&error, tries, streamed) {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Ok(StepEnd::Failed(failure(&error))),
+            }
+        }
+    }
+
+    /// Asks once and reports what comes.
+    async fn attempt(&mut self, question: &Question, said: &mut Answered) -> Result<Finish, Cut> {
+        let model = self.agent.model();
+        let mut deltas = model.provider.ask(question).await.map_err(Cut::Provider)?;
+        let mut usage: Option<Usage> = None;
+        let ended = loop {
+            match deltas.next().await {
+                Some(Ok(Delta::Usage(counted))) => usage = Some(counted),
+                Some(Ok(Delta::End(finish))) => break Ok(finish),
+                Some(Ok(delta)) => self.take(delta, said).await?,
+                Some(Err(error)) => break Err(Cut::Provider(error)),
+                None => {
+                    let reason = "the stream ended".to_owned();
+                    break Err(Cut::Provider(ProviderError::Cut { reason }));
+                }
+            }
+            if let Some(reason) = self.agent.limits.reached(self.spent) {
+                break Err(Cut::Limit(reason));
+            }
+        };
+        if let Some(usage) = usage {
+            let usage = model.prices.priced(usage);
+            self.spent.used(usage);
+            self.sink.report(Progress::Usage(usage)).await?;
+        }
+        ended
+    }
+
+    async fn take(&mut self, delta: Delta, said: &mut Answered) -> Result<(), Over> {
+        match delta {
+            Delta::Text(text) => {
+                self.spent.output(text.len());
+                self.sink.text(&text).await?;
+                said.text.push_str(&text);
+            }
+            Delta::Reasoning(text) => {
+                self.spent.output(text.len());
+                self.sink.reasoning(&text).await?;
+                said.reasoning.push_str(&text);
+            }
+            Delta::Call { place, id, tool, arguments } => {
+                self.spent.output(arguments.len());
+                let at = said.calls.iter().position(|call| call.place == place);
+                let at = at.unwrap_or_else(|| {
+                    let no = self.calls_before + u32::try_from(said.calls.len()).unwrap_or(u32::MAX) + 1;
+                    said.calls.push(Asked {
+                        place,
+                        no: CallNo(no),
+                        provider_call: id,
+                        tool: tool.unwrap_or_else(|| "unnamed".to_owned()),
+                        arguments: String::new(),
+                    });
+                    said.calls.len() - 1
+                });
+                let call = &mut said.calls[at];
+                self.sink.draft(call.no, &call.tool, &arguments).await?;
+                call.arguments.push_str(&arguments);
+            }
+            Delta::Usage(_) | Delta::End(_) => {}
+        }
+        Ok(())
+    }
+
+    fn too_long(&self) -> String {
+        let most = self.agent.model().output_tokens_max;
+        format!("The answer reached its limit of {most} tokens. Everything above is kept; Continue goes on.")
+    }
+}
+
+fn failure(error: &ProviderError) -> String {
+    let happened = match error {
+        ProviderError::Busy { reason, .. } => format!("The model could not be reached: {reason}"),
+        ProviderError::Refused { reason } => format!("The provider refused: {reason}"),
+        ProviderError::Cut { reason } => format!("The answer was cut off: {reason}"),
+        ProviderError::Unreadable { reason } => format!("The provider sent something unreadable: {reason}"),
+    };
+    format!("{happened}. Everything above is kept; Continue tries again.")
+}

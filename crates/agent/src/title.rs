@@ -1,0 +1,89 @@
+//! How a session gets its name: the model is asked for one, once it has answered.
+
+use futures_util::StreamExt;
+use session::{Prompt, PromptMessage};
+
+use crate::model::Model;
+use crate::provider::{Delta, Question};
+use crate::window;
+
+/// Characters of a generated title.
+const TITLE_MAX: usize = 60;
+/// Bytes of each side of the conversation that the model is shown for it.
+const SHOWN_BYTES: usize = 2_000;
+const TITLE_TOKENS_MAX: u32 = 40;
+
+const ASK: &str = "Give this conversation a title of two to six words, in its own language. \
+    Answer with the title alone: no quotes, no full stop.";
+
+/// Thinks of a name. Nothing, when the model gives none that can be used.
+pub(crate) async fn title(model: &Model, prompt: Prompt) -> Option<String> {
+    let first: Vec<PromptMessage> = prompt.messages.into_iter().take(3).filter_map(short).collect();
+    let mut messages = first;
+    messages.push(PromptMessage::User(session::Message::text(ASK)));
+    window::fit(&mut messages, model);
+    let question = Question {
+        model: model.id.clone(),
+        instructions: None,
+        messages,
+        tools: Vec::new(),
+        output_tokens_max: TITLE_TOKENS_MAX,
+    };
+    let mut deltas = model.provider.ask(&question).await.ok()?;
+    let mut said = String::new();
+    while let Some(delta) = deltas.next().await {
+        match delta.ok()? {
+            Delta::Text(text) => said.push_str(&text),
+            Delta::End(_) => return clean(&said),
+            Delta::Reasoning(_) | Delta::Call { .. } | Delta::Usage(_) => {}
+        }
+    }
+    None
+}
+
+fn short(message: PromptMessage) -> Option<PromptMessage> {
+    let cut = |text: String| text[..text.floor_char_boundary(SHOWN_BYTES.min(text.len()))].to_owned();
+    match message {
+        PromptMessage::User(message) => Some(PromptMessage::User(session::Message::text(cut(message.text)))),
+        PromptMessage::Assistant { text, .. } if !text.is_empty() => {
+            Some(PromptMessage::Assistant { text: cut(text), reasoning: String::new(), calls: Vec::new() })
+        }
+        PromptMessage::Assistant { .. } | PromptMessage::Summary(_) | PromptMessage::Result { .. } => None,
+    }
+}
+
+/// The first line that says something, without quotes and marks.
+fn clean(said: &str) -> Option<String> {
+    let after_reasoning = said.rsplit("</think>").next().unwrap_or(said);
+    let line = after_reasoning.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let line = line.trim_matches(|mark: char| "\"'`*#“”„«».: ".contains(mark));
+    let line = line.strip_prefix("Title:").unwrap_or(line).trim();
+    let line: String = line.chars().filter(|character| !character.is_control()).collect();
+    // A model that answers with a sentence still gives a name: its first words.
+    let mut title = String::new();
+    for word in line.split_whitespace() {
+        if !title.is_empty() && title.chars().count() + 1 + word.chars().count() > TITLE_MAX {
+            break;
+        }
+        let room = TITLE_MAX.saturating_sub(title.chars().count() + 1);
+        title.extend((!title.is_empty()).then_some(' '));
+        title.extend(word.chars().take(room));
+    }
+    (!title.is_empty()).then_some(title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_plain_line() {
+        assert_eq!(clean("\n \"Herons in Winter.\"\nBecause"), Some("Herons in Winter".to_owned()));
+        assert_eq!(clean("<think>hm</think>\n**Herons**"), Some("Herons".to_owned()));
+        assert_eq!(clean("Title: Herons"), Some("Herons".to_owned()));
+        assert_eq!(clean(" \n\"\""), None);
+        let sentence = clean(&"long ".repeat(20)).unwrap_or_default();
+        assert_eq!(sentence, "long ".repeat(12).trim_end());
+        assert_eq!(clean(&"x".repeat(99)).map(|title| title.len()), Some(59));
+    }
+}

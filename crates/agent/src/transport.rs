@@ -1,0 +1,97 @@
+//! How a question travels to a provider and its answer back: over HTTP, or as a test says.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
+
+use crate::answer::describe;
+use crate::provider::ProviderError;
+
+/// Longest wait for a connection. A provider that is there answers a SYN within this on any network.
+const CONNECT_MAX: Duration = Duration::from_secs(20);
+/// Longest silence of a connection, heads included: long prompts are read for minutes before the first token.
+const SILENCE_MAX: Duration = Duration::from_secs(300);
+
+/// One request to a provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub url: String,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: String,
+}
+
+/// What came back: a status, and bytes as they arrive.
+pub struct Reply {
+    pub status: u16,
+    /// How long the provider asks to wait.
+    pub retry_after: Option<Duration>,
+    pub body: BoxStream<'static, Result<Bytes, Broken>>,
+}
+
+impl std::fmt::Debug for Reply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reply").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+/// A transport that failed, in words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Broken(pub String);
+
+/// Carries questions to providers.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends a request and answers with the reply's beginning. Nothing is sent twice.
+    fn send(&self, request: Request) -> BoxFuture<'static, Result<Reply, ProviderError>>;
+}
+
+/// HTTP, with one pool of connections for all providers.
+#[derive(Debug, Clone)]
+pub struct HttpTransport {
+    client: reqwest::Client,
+}
+
+impl HttpTransport {
+    /// Makes the client. A TLS provider must have been installed.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn new() -> Result<Self, Broken> {
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT_MAX)
+            .read_timeout(SILENCE_MAX)
+            // A redirect would carry the key to another host.
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .build();
+        client.map(|client| Self { client }).map_err(|error| Broken(describe(&error)))
+    }
+}
+
+impl Transport for HttpTransport {
+    fn send(&self, request: Request) -> BoxFuture<'static, Result<Reply, ProviderError>> {
+        let mut sending = self.client.post(&request.url).header("content-type", "application/json");
+        for (name, value) in request.headers {
+            sending = sending.header(name, value);
+        }
+        let sending = sending.body(request.body).send();
+        async move {
+            // Nothing of an answer has come, so that asking again doubles nothing.
+            let busy = |error: reqwest::Error| ProviderError::Busy {
+                reason: describe(&error.without_url()),
+                retry_after: None,
+            };
+            let reply = sending.await.map_err(busy)?;
+            let retry_after = reply.headers().get("retry-after").and_then(|value| value.to_str().ok());
+            Ok(Reply {
+                status: reply.status().as_u16(),
+                retry_after: retry_after.and_then(|value| value.trim().parse().ok()).map(Duration::from_secs),
+                body: reply.bytes_stream().map_err(|error| Broken(describe(&error.without_url()))).boxed(),
+            })
+        }
+        .boxed()
+    }
+}

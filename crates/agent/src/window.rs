@@ -1,0 +1,110 @@
+//! What of a session a model reads when not all of it fits its window: a summary in place of the oldest turns, then
+//! shortened results, and never more than fits. The visible session stays as it is.
+
+use session::{Prompt, PromptMessage, TurnId};
+
+use crate::model::Model;
+use crate::provider::Question;
+
+/// Bytes that one token stands for, at the least, in text of most languages: a cautious count without a tokenizer.
+const BYTES_PER_TOKEN: u64 = 3;
+/// Part of the window at which older turns are summarised, and what is left of it then, in percent.
+const FULL_PERCENT: u64 = 75;
+const KEPT_PERCENT: u64 = 40;
+/// What stays of a result that had to be shortened.
+const RESULT_BYTES_KEPT: usize = 500;
+const SUMMARY_TOKENS_MAX: u32 = 1_000;
+
+const SUMMARISE: &str = "Summarise the conversation so far for yourself, so that you can go on without seeing it: \
+    facts, decisions, names, numbers, open questions and what was promised. No introduction, no comment.";
+
+/// Bytes of a prompt that a model reads without trouble.
+fn room_bytes(model: &Model, percent: u64) -> usize {
+    let tokens = model.window_tokens.saturating_sub(u64::from(model.output_tokens_max));
+    usize::try_from(tokens * BYTES_PER_TOKEN * percent / 100).unwrap_or(usize::MAX)
+}
+
+fn size_bytes(messages: &[PromptMessage]) -> usize {
+    messages.iter().map(PromptMessage::size_bytes).sum()
+}
+
+/// The turns that should be summarised before the model is asked: the question for it, and the last of them.
+pub(crate) struct Compaction {
+    pub(crate) question: Question,
+    pub(crate) through: TurnId,
+    /// Messages that the summary takes the place of.
+    messages: usize,
+}
+
+/// Whether the prompt fills the window, and what to summarise then.
+pub(crate) fn compaction(prompt: &Prompt, model: &Model) -> Option<Compaction> {
+    if size_bytes(&prompt.messages) <= room_bytes(model, FULL_PERCENT) {
+        return None;
+    }
+    let kept = room_bytes(model, KEPT_PERCENT);
+    // The turn that is being answered always stays.
+    let candidates = prompt.turns.get(1..)?;
+    let first = candidates
+        .iter()
+        .find(|turn| size_bytes(&prompt.messages[turn.at..]) <= kept)
+        .or(candidates.last())?;
+    let last = prompt.turns.iter().rev().find(|turn| turn.at < first.at)?;
+    let mut messages = prompt.messages[..first.at].to_vec();
+    // What is summarised must itself fit, or the oldest of it is left out.
+    let room = room_bytes(model, FULL_PERCENT);
+    shorten(&mut messages, room);
+    messages.push(PromptMessage::User(session::Message::text(SUMMARISE)));
+    let question = Question {
+        model: model.id.clone(),
+        instructions: None,
+        messages,
+        tools: Vec::new(),
+        output_tokens_max: SUMMARY_TOKENS_MAX.min(model.output_tokens_max),
+    };
+    Some(Compaction { question, through: last.turn, messages: first.at })
+}
+
+impl Compaction {
+    /// Puts the summary in place of what it summarises.
+    pub(crate) fn apply(&self, prompt: &mut Prompt, summary: String) {
+        prompt.messages.splice(..self.messages, [PromptMessage::Summary(summary)]);
+        prompt.turns.retain(|turn| turn.at >= self.messages);
+        prompt.turns.iter_mut().for_each(|turn| turn.at = turn.at - self.messages + 1);
+    }
+}
+
+/// The hard cap: whatever the session holds, what is sent fits the window.
+pub(crate) fn fit(messages: &mut Vec<PromptMessage>, model: &Model) {
+    shorten(messages, room_bytes(model, 100));
+}
+
+/// Shortens old results, then drops the oldest messages, then cuts the oldest text that is left.
+fn shorten(messages: &mut Vec<PromptMessage>, room_bytes: usize) {
+    let mut excess = size_bytes(messages).saturating_sub(room_bytes);
+    for message in messages.iter_mut() {
+        if excess == 0 {
+            return;
+        }
+        if let PromptMessage::Result { content, .. } = message
+            && content.len() > RESULT_BYTES_KEPT
+        {
+            let before = content.len();
+            content.truncate(content.floor_char_boundary(RESULT_BYTES_KEPT));
+            content.push_str("\n[the rest was left out to keep within the window]");
+            excess = excess.saturating_sub(before.saturating_sub(content.len()));
+        }
+    }
+    // A session begins with something said to the model, never with an answer or a result.
+    while size_bytes(messages) > room_bytes && messages.len() > 1 {
+        let next = messages.iter().skip(1).position(|message| matches!(message, PromptMessage::User(_)));
+        let Some(next) = next else { break };
+        messages.drain(..=next);
+    }
+    let excess = size_bytes(messages).saturating_sub(room_bytes);
+    if excess > 0
+        && let Some(PromptMessage::User(message)) = messages.first_mut()
+    {
+        let start = message.text.ceil_char_boundary(excess.min(message.text.len()));
+        message.text = format!("[the beginning was left out]\n{}", &message.text[start..]);
+    }
+}

@@ -1,0 +1,93 @@
+//! What changes in the list of sessions, as it happens: enough for a list on a screen to stay true without asking again.
+
+use std::sync::Arc;
+
+use session::{Event, RunId, Seq, Session, SessionId, Time};
+use tokio::sync::broadcast;
+
+/// Changes that may wait for one reader. One that is further behind reads the list anew.
+const WAITING_MAX: usize = 1_024;
+
+/// A session's line in the list after a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    Line(Line),
+    /// The session was erased.
+    Gone(SessionId),
+}
+
+/// What a list shows of a session. Of two, the one with the higher `seq` is true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub session: SessionId,
+    pub seq: Seq,
+    pub title: Option<String>,
+    pub created_at: Time,
+    pub active_at: Time,
+    pub run: Option<RunId>,
+    pub pinned: bool,
+    pub archived: bool,
+    pub trashed: bool,
+}
+
+impl Line {
+    pub(crate) fn of(session: SessionId, state: &Session) -> Self {
+        Self {
+            session,
+            seq: state.head(),
+            title: state.title.as_ref().map(|title| title.text().to_owned()),
+            created_at: state.created_at,
+            active_at: state.active_at,
+            run: state.open_run,
+            pinned: state.pinned,
+            archived: state.archived,
+            trashed: state.trashed,
+        }
+    }
+}
+
+/// Whoever wants to know what changes in the list.
+pub(crate) struct Changes(broadcast::Sender<Arc<Change>>);
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(WAITING_MAX))
+    }
+}
+
+impl Changes {
+    pub(crate) fn subscribe(&self) -> ListFollower {
+        ListFollower(self.0.subscribe())
+    }
+
+    /// Tells of a change; nobody may be there to hear it.
+    pub(crate) fn tell(&self, change: impl FnOnce() -> Change) {
+        if self.0.receiver_count() > 0 {
+            drop(self.0.send(Arc::new(change())));
+        }
+    }
+}
+
+/// Whether an event changes what a list shows.
+pub(crate) fn touches(event: &Event) -> bool {
+    store::catalog::may_touch(event) && !matches!(event, Event::CallFinished { .. })
+}
+
+/// A reader of the list that receives every change from now on.
+#[derive(Debug)]
+pub struct ListFollower(broadcast::Receiver<Arc<Change>>);
+
+/// The reader was too slow, or the hub is gone; the list must be read anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("changes were missed; read the list anew")]
+pub struct Missed;
+
+impl ListFollower {
+    /// The next change. May be dropped while it waits without losing anything.
+    ///
+    /// # Errors
+    /// When changes were missed.
+    pub async fn next(&mut self) -> Result<Arc<Change>, Missed> {
+        self.0.recv().await.map_err(|_| Missed)
+    }
+}

@@ -1,0 +1,154 @@
+//! The wiring: configuration to store, agent, hub and router. The only place that names them all.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use agent::{AnswerLimits, ApiKey, HttpTransport, Model, Prices, Provider, Transport, Wire, World};
+use anyhow::{Context, bail};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use hub::{Clock, Hub, SystemClock};
+use session::{AfterCrash, BlobHash, InterruptReason, Time};
+use store::Store;
+use store::sqlite::SqliteStore;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{AfterCrashConfig, Config, ModelConfig, ProviderConfig, environment, micros};
+use crate::http::{self, App};
+use crate::token::{self, Tokens};
+
+/// A server that is ready to be run.
+pub(crate) struct Server {
+    hub: Hub,
+    router: axum::Router,
+    listener: TcpListener,
+    ready: Arc<AtomicBool>,
+    stop: CancellationToken,
+    drain: Duration,
+    /// A token that was made because there was none; shown once.
+    pub(crate) first_token: Option<String>,
+}
+
+impl Server {
+    /// Opens the store, repairs what was cut off, and listens.
+    ///
+    /// # Errors
+    /// When any of that cannot be done.
+    pub(crate) async fn start(config: &Config) -> anyhow::Result<Self> {
+        if config.models.is_empty() {
+            bail!("no model is configured; `everturn init` asks three questions and writes the file");
+        }
+        // Before the store is opened: a second server on the same port should not get that far.
+        let listener =
+            TcpListener::bind(config.listen).await.with_context(|| format!("listen on {}", config.listen))?;
+        token::make_private(&config.data).with_context(|| format!("make {}", config.data.display()))?;
+        let settings = store::sqlite::Settings::new(&config.data);
+        let opening = tokio::task::spawn_blocking(move || SqliteStore::open(settings));
+        let store: Arc<dyn Store> =
+            Arc::new(opening.await?.with_context(|| format!("open {}", config.data.display()))?);
+        let transport: Arc<dyn Transport> = Arc::new(HttpTransport::new()?);
+        let models =
+            config.models.iter().map(|model| make_model(model, &transport)).collect::<anyhow::Result<_>>()?;
+        let agent = agent::Agent {
+            models,
+            tools: agent::tool::built_in(),
+            world: Arc::new(Outside { store: store.clone() }),
+            limits: config.run_limits(),
+            instructions: config.instructions.clone(),
+        };
+        let mut settings = hub::Settings::new(config.data.join("spool"));
+        settings.after_crash = match config.after_crash {
+            AfterCrashConfig::Continue => AfterCrash::Continue,
+            AfterCrashConfig::Wait => AfterCrash::Wait,
+        };
+        let hub = Hub::start(store, Arc::new(agent), Arc::new(SystemClock), settings).await?;
+        let tokens = Tokens::open(&config.data).context("read the tokens")?;
+        let first_token = tokens.is_empty().then(|| tokens.make("first start")).transpose()?;
+        let (ready, stop) = (Arc::new(AtomicBool::new(false)), CancellationToken::new());
+        let (router, _) = http::router(App {
+            hub: hub.clone(),
+            tokens: Arc::new(tokens),
+            models: Arc::new(config.models.clone()),
+            ready: ready.clone(),
+            stop: stop.clone(),
+        });
+        let drain = Duration::from_secs(config.drain_seconds);
+        Ok(Self { hub, router, listener, ready, stop, drain, first_token })
+    }
+
+    /// Serves until `asked` to stop, then drains: messages are kept, runs have their time, everything is closed.
+    pub(crate) async fn run(self, asked: impl Future<Output = ()>) {
+        let accepting = CancellationToken::new();
+        self.ready.store(true, Ordering::Release);
+        let serving = crate::spawn::spawn(http::serve(self.listener, self.router, accepting.clone()));
+        asked.await;
+        self.ready.store(false, Ordering::Release);
+        tracing::info!(runs = self.hub.open_runs(), "stopping: messages are kept, no run starts");
+        self.hub.drain(InterruptReason::ShutdownTimeout, self.drain).await;
+        self.stop.cancel();
+        accepting.cancel();
+        if let Err(error) = serving.await {
+            tracing::error!(%error, "the accept loop failed");
+        }
+        tracing::info!("stopped");
+    }
+}
+
+/// What tools may look at.
+struct Outside {
+    store: Arc<dyn Store>,
+}
+
+impl World for Outside {
+    fn now(&self) -> Time {
+        SystemClock.now()
+    }
+
+    fn blob(&self, blob: BlobHash) -> BoxFuture<'static, Result<Option<Vec<u8>>, String>> {
+        let store = self.store.clone();
+        async move { store.blob(blob).await.map_err(|error| error.to_string()) }.boxed()
+    }
+}
+
+fn make_model(config: &ModelConfig, transport: &Arc<dyn Transport>) -> anyhow::Result<Model> {
+    let name = &config.name;
+    let key = match (&config.key_env, &config.key_file) {
+        (Some(_), Some(_)) => bail!("model `{name}`: give `key_env` or `key_file`, not both"),
+        (Some(variable), None) => {
+            Some(environment(variable).with_context(|| format!("model `{name}`: {variable} is not set"))?)
+        }
+        (None, Some(path)) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("model `{name}`: read {}", path.display()))?;
+            Some(text.trim().to_owned())
+        }
+        (None, None) => None,
+    };
+    Ok(Model {
+        name: name.clone(),
+        id: config.model.clone(),
+        provider: Provider {
+            wire: match config.provider {
+                ProviderConfig::Openai => Wire::OpenAi,
+                ProviderConfig::Anthropic => Wire::Anthropic,
+            },
+            url: config.url.clone(),
+            key: key.map(ApiKey),
+            takes_prefix: config.takes_prefix,
+            transport: transport.clone(),
+            limits: AnswerLimits {
+                silence_max: Duration::from_secs(config.silence_seconds),
+                ..AnswerLimits::default()
+            },
+        },
+        window_tokens: config.window_tokens,
+        output_tokens_max: config.output_tokens_max,
+        prices: Prices {
+            input_micros: micros(config.input_price),
+            output_micros: micros(config.output_price),
+        },
+        uses_tools: config.tools,
+    })
+}

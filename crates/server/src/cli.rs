@@ -1,0 +1,109 @@
+//! The commands, one file each.
+
+mod client;
+mod init;
+mod send;
+mod serve;
+mod sessions;
+mod tail;
+mod talk;
+mod terminal;
+mod token;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use uuid::Uuid;
+
+use crate::config::{self, Config};
+
+/// Conversations with AI agents that never lose a turn.
+#[derive(Debug, Parser)]
+#[command(name = "everturn", version, about)]
+pub(crate) struct Everturn {
+    /// The configuration file.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The server to talk to; by default the one of the configuration.
+    #[arg(long, global = true, env = "EVERTURN_URL", value_name = "URL")]
+    url: Option<String>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Ask three questions and write the configuration.
+    Init(init::Init),
+    /// Run the server.
+    Serve,
+    /// Talk to the agent in this terminal. Ctrl-C stops an answer, twice leaves.
+    #[command(name = "chat")]
+    Talk {
+        /// Go on in this session instead of a new one.
+        #[arg(long, value_name = "ID")]
+        session: Option<Uuid>,
+    },
+    /// Send one message and print the answer as it comes.
+    Send {
+        /// Say it in this session instead of a new one.
+        #[arg(long, value_name = "ID")]
+        session: Option<Uuid>,
+        /// Do not wait for the answer.
+        #[arg(long)]
+        no_wait: bool,
+        text: String,
+    },
+    /// Print what happens in a session, an entry a line, for as long as it goes on.
+    Tail {
+        session: Uuid,
+        /// Begin after this entry.
+        #[arg(long, default_value_t = 0)]
+        after: u64,
+        /// End once everything that happened so far is printed.
+        #[arg(long)]
+        once: bool,
+    },
+    /// List the sessions, latest activity first.
+    Sessions {
+        #[arg(long, default_value_t = 20)]
+        count: usize,
+    },
+    /// Make tokens.
+    #[command(subcommand)]
+    Token(token::Token),
+}
+
+/// Runs a command; an error is told on standard error.
+pub(crate) fn run(everturn: Everturn) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return terminal::fail(&error.into()),
+    };
+    let ended = runtime.block_on(dispatch(everturn));
+    // Nothing is left to do for a line that is being read from the terminal.
+    runtime.shutdown_background();
+    match ended {
+        Ok(code) => code,
+        Err(error) => terminal::fail(&error),
+    }
+}
+
+async fn dispatch(everturn: Everturn) -> anyhow::Result<ExitCode> {
+    let path = everturn.config.unwrap_or_else(config::default_path);
+    if let Command::Init(init) = everturn.command {
+        return init.run(&path).await;
+    }
+    let config = Config::load(&path)?;
+    let client = || client::Client::new(everturn.url.clone(), &config);
+    match everturn.command {
+        Command::Init(_) => Ok(ExitCode::SUCCESS),
+        Command::Serve => serve::run(&config).await,
+        Command::Talk { session } => talk::run(client()?, session).await,
+        Command::Send { session, no_wait, text } => send::run(client()?, session, text, no_wait).await,
+        Command::Tail { session, after, once } => tail::run(client()?, session, after, once).await,
+        Command::Sessions { count } => sessions::run(&client()?, count).await,
+        Command::Token(token) => token.run(&config),
+    }
+}

@@ -1,0 +1,37 @@
+//! Prints a session's entries as they happen, one a line, through every restart of the server.
+
+use std::process::ExitCode;
+
+use uuid::Uuid;
+
+use super::client::{Client, Pause};
+use super::terminal::{remark, say};
+
+pub(crate) async fn run(client: Client, session: Uuid, after: u64, once: bool) -> anyhow::Result<ExitCode> {
+    let mut cursor = after;
+    let mut pause = Pause::default();
+    loop {
+        match client.follow(session, cursor).await {
+            Ok(mut events) => {
+                while let Some(event) = events.next().await {
+                    pause = Pause::default();
+                    match (event.name.as_str(), event.id) {
+                        ("entry", Some(id)) => {
+                            say(&format!("{}\n", event.data))?;
+                            cursor = id;
+                        }
+                        ("caught_up", _) if once => return Ok(ExitCode::SUCCESS),
+                        _ => {}
+                    }
+                }
+            }
+            Err(error) if error.is_passing() => {
+                if pause.tries == 0 {
+                    remark(&format!("{error}; trying again"));
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+        pause.wait().await;
+    }
+}

@@ -1,0 +1,36 @@
+//! What is written to the terminal. Text of a model is shown without characters that a terminal would act on.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Writes to standard output at once.
+///
+/// # Errors
+/// When nobody reads it any more.
+pub(crate) fn say(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Writes a remark to standard error; nobody may be there to read it.
+pub(crate) fn remark(text: &str) {
+    drop(writeln!(io::stderr().lock(), "{text}"));
+}
+
+/// Text without characters that move the cursor or change the terminal.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
+}
+
+/// Tells an error with what led to it.
+pub(crate) fn fail(error: &anyhow::Error) -> ExitCode {
+    // A reader that left, as `head` does, is no error of ours.
+    let gone =
+        error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+    if gone {
+        return ExitCode::SUCCESS;
+    }
+    remark(&format!("everturn: {error:#}"));
+    ExitCode::FAILURE
+}

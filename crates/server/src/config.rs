@@ -1,0 +1,316 @@
+//! The configuration: one TOML file, every field documented, each overridable by the environment.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+
+/// Everything that can be set. `docs/configuration.md` shows the file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// Where sessions are kept.
+    #[serde(default = "data_directory")]
+    pub(crate) data: PathBuf,
+    /// Where the server listens. Loopback only.
+    #[serde(default = "listen_address")]
+    pub(crate) listen: SocketAddr,
+    /// What the model is told before every session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) instructions: Option<String>,
+    /// Whether a run that a crash interrupted goes on by itself where that is safe, or waits for a person.
+    #[serde(default)]
+    pub(crate) after_crash: AfterCrashConfig,
+    /// Seconds that runs have to end when the server is stopped.
+    #[serde(default = "drain_seconds")]
+    pub(crate) drain_seconds: u64,
+    #[serde(default)]
+    pub(crate) run: RunConfig,
+    #[serde(default)]
+    pub(crate) models: Vec<ModelConfig>,
+}
+
+/// What one run may use.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RunConfig {
+    /// Questions to the model.
+    pub(crate) steps_max: u32,
+    /// Tokens of all steps, in and out.
+    pub(crate) tokens_max: u64,
+    pub(crate) minutes_max: u64,
+    /// In the currency of the model's prices.
+    pub(crate) cost_max: f64,
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        let limits = agent::RunLimits::default();
+        Self {
+            steps_max: limits.steps_max,
+            tokens_max: limits.tokens_max,
+            minutes_max: limits.time_max.as_secs() / 60,
+            cost_max: 10.0,
+        }
+    }
+}
+
+/// Whether an interrupted run goes on by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AfterCrashConfig {
+    #[default]
+    Continue,
+    Wait,
+}
+
+/// A wire format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ProviderConfig {
+    /// Chat Completions: OpenAI, OpenRouter, Ollama, vLLM, llama.cpp, LiteLLM and many more.
+    Openai,
+    /// Messages: Anthropic, and others that speak it.
+    Anthropic,
+}
+
+/// A model that can be asked. The first one of the file is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelConfig {
+    /// What people call it here.
+    pub(crate) name: String,
+    pub(crate) provider: ProviderConfig,
+    /// Where the provider's paths begin, for example `https://api.openai.com/v1`.
+    pub(crate) url: String,
+    /// What the provider calls it.
+    pub(crate) model: String,
+    /// The environment variable that holds the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key_env: Option<String>,
+    /// The file that holds the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Tokens that it reads and says together.
+    #[serde(default = "window_tokens")]
+    pub(crate) window_tokens: u64,
+    /// Tokens that one answer may have.
+    #[serde(default = "output_tokens_max")]
+    pub(crate) output_tokens_max: u32,
+    /// Whether it goes on from the beginning of an answer (llama.cpp, vLLM, older Anthropic models). An interrupted answer
+    /// then goes on in mid-sentence; otherwise the model is asked to go on.
+    #[serde(default)]
+    pub(crate) takes_prefix: bool,
+    /// Whether it is offered tools.
+    #[serde(default = "uses_tools")]
+    pub(crate) tools: bool,
+    /// Seconds of silence after which an answer counts as cut off.
+    #[serde(default = "silence_seconds")]
+    pub(crate) silence_seconds: u64,
+    /// Prices for a million tokens.
+    #[serde(default)]
+    pub(crate) input_price: f64,
+    #[serde(default)]
+    pub(crate) output_price: f64,
+}
+
+fn listen_address() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 8440))
+}
+
+fn drain_seconds() -> u64 {
+    30
+}
+
+fn window_tokens() -> u64 {
+    32_768
+}
+
+fn output_tokens_max() -> u32 {
+    4_096
+}
+
+fn uses_tools() -> bool {
+    true
+}
+
+fn silence_seconds() -> u64 {
+    120
+}
+
+fn data_directory() -> PathBuf {
+    home("XDG_DATA_HOME", ".local/share").join("everturn")
+}
+
+/// Where the configuration and the command line's token are.
+pub(crate) fn config_directory() -> PathBuf {
+    home("XDG_CONFIG_HOME", ".config").join("everturn")
+}
+
+fn home(variable: &str, below: &str) -> PathBuf {
+    let set = environment(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    set.unwrap_or_else(|| PathBuf::from(environment("HOME").unwrap_or_else(|| ".".to_owned())).join(below))
+}
+
+/// A variable of the environment, if it is set and not empty.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+pub(crate) fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data: data_directory(),
+            listen: listen_address(),
+            instructions: None,
+            after_crash: AfterCrashConfig::default(),
+            drain_seconds: drain_seconds(),
+            run: RunConfig::default(),
+            models: Vec::new(),
+        }
+    }
+}
+
+/// Where the file is, unless the command line says otherwise.
+pub(crate) fn default_path() -> PathBuf {
+    environment("EVERTURN_CONFIG").map_or_else(|| config_directory().join("config.toml"), PathBuf::from)
+}
+
+impl Config {
+    /// Reads the file, if it is there, and what the environment overrides.
+    ///
+    /// # Errors
+    /// When something in it cannot be used; the message says where.
+    pub(crate) fn load(path: &Path) -> anyhow::Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
+        };
+        let mut table: toml::Table = text.parse().with_context(|| format!("read {}", path.display()))?;
+        override_from(&mut table, std::env::vars())?;
+        let config: Self =
+            table.try_into().with_context(|| format!("{} is not as it should be", path.display()))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        if !self.listen.ip().is_loopback() {
+            bail!(
+                "`listen` is {}, which others can reach. Only loopback is served for now; put a proxy that \
+                 authenticates in front of it, or use an SSH tunnel.",
+                self.listen
+            );
+        }
+        for model in &self.models {
+            if !(model.url.starts_with("http://") || model.url.starts_with("https://")) {
+                bail!("the url of model `{}` is not one: {}", model.name, model.url);
+            }
+            if u64::from(model.output_tokens_max) >= model.window_tokens {
+                bail!(
+                    "model `{}`: an answer of {} tokens does not fit a window of {}",
+                    model.name,
+                    model.output_tokens_max,
+                    model.window_tokens
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The most that a run may use.
+    pub(crate) fn run_limits(&self) -> agent::RunLimits {
+        agent::RunLimits {
+            steps_max: self.run.steps_max,
+            tokens_max: self.run.tokens_max,
+            time_max: Duration::from_secs(self.run.minutes_max.saturating_mul(60)),
+            cost_micros_max: micros(self.run.cost_max),
+            ..agent::RunLimits::default()
+        }
+    }
+}
+
+/// Millionths of an amount.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates, which is what is wanted"
+)]
+pub(crate) fn micros(amount: f64) -> u64 {
+    (amount * 1_000_000.0).round() as u64
+}
+
+/// `EVERTURN_RUN__STEPS_MAX=5` sets `steps_max` of `[run]`, `EVERTURN_MODELS__0__MODEL=x` the first model's.
+fn override_from(
+    table: &mut toml::Table,
+    variables: impl Iterator<Item = (String, String)>,
+) -> anyhow::Result<()> {
+    for (name, value) in variables {
+        // These are for the command line, not for the server.
+        let apart = ["EVERTURN_CONFIG", "EVERTURN_LOG", "EVERTURN_TOKEN", "EVERTURN_URL"];
+        let Some(path) = name.strip_prefix("EVERTURN_").filter(|_| !apart.contains(&name.as_str())) else {
+            continue;
+        };
+        // What looks like a number or a list is one; everything else is text.
+        let parsed = format!("value = {value}")
+            .parse::<toml::Table>()
+            .ok()
+            .and_then(|mut table| table.remove("value"));
+        let value = parsed.unwrap_or(toml::Value::String(value));
+        let path = path.to_lowercase();
+        let mut steps = path.split("__").peekable();
+        let Some(first) = steps.next() else { continue };
+        let mut place = table.entry(first).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        for step in steps {
+            place = match place {
+                toml::Value::Array(list) => {
+                    let at: usize =
+                        step.parse().with_context(|| format!("{name}: {step} is not a place in a list"))?;
+                    list.get_mut(at).with_context(|| format!("{name}: there is no entry {at}"))?
+                }
+                toml::Value::Table(inner) => {
+                    inner.entry(step).or_insert_with(|| toml::Value::Table(toml::Table::new()))
+                }
+                _ => bail!("{name}: {step} is not part of anything"),
+            };
+        }
+        *place = value;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn overridden(text: &str, variables: &[(&str, &str)]) -> anyhow::Result<Config> {
+        let mut table: toml::Table = text.parse()?;
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        override_from(&mut table, variables)?;
+        Ok(table.try_into()?)
+    }
+
+    #[test]
+    fn the_environment_overrides_the_file() {
+        let text = "[[models]]\nname = 'a'\nprovider = 'openai'\nurl = 'http://x'\nmodel = 'm'\n[run]\nsteps_max = 9\n";
+        let variables =
+            [("EVERTURN_RUN__STEPS_MAX", "5"), ("EVERTURN_MODELS__0__MODEL", "other"), ("HOME", "/")];
+        let config = overridden(text, &variables).unwrap();
+        assert_eq!(config.run.steps_max, 5);
+        assert_eq!(config.models[0].model, "other");
+        let config = overridden("", &[("EVERTURN_LISTEN", "127.0.0.1:9"), ("EVERTURN_TOKEN", "x")]).unwrap();
+        assert_eq!(config.listen.port(), 9);
+    }
+
+    #[test]
+    fn what_nobody_reads_is_refused() {
+        assert!(overridden("lisen = '127.0.0.1:1'", &[]).is_err());
+        assert!(overridden("", &[("EVERTURN_LISEN", "127.0.0.1:1")]).is_err());
+        let open = Config { listen: SocketAddr::from(([0, 0, 0, 0], 1)), ..Config::default() };
+        assert!(open.check().is_err());
+    }
+}

@@ -1,0 +1,94 @@
+//! The router: one line a route file, every route with its policy, and what all of them share.
+
+mod error;
+mod extract;
+mod gate;
+mod listen;
+mod reference;
+mod route;
+mod sse;
+mod wire;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::extract::DefaultBodyLimit;
+use axum::middleware;
+use axum::response::IntoResponse;
+use hub::Hub;
+use tokio_util::sync::CancellationToken;
+use utoipa::OpenApi;
+
+use crate::config::ModelConfig;
+use crate::token::Tokens;
+use error::{ErrorCode, Problem};
+use gate::Gate;
+
+pub(crate) use listen::serve;
+
+/// Bytes of a JSON body: the longest message and room for its attachments' names.
+const BODY_BYTES_MAX: usize = session::limits::MESSAGE_BYTES_MAX * 2 + 64 * 1024;
+
+/// What routes may use.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) hub: Hub,
+    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) models: Arc<Vec<ModelConfig>>,
+    pub(crate) ready: Arc<AtomicBool>,
+    /// Ends open streams when the server stops.
+    pub(crate) stop: CancellationToken,
+}
+
+impl App {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Everturn",
+        version = "1",
+        description = "Conversations with AI agents that never lose a turn. A 2xx answer means: on disk. \
+            Errors are problem details (RFC 9457) with a `code`."
+    ),
+    components(schemas(error::Problem, error::ErrorCode)),
+    modifiers(&TokenScheme)
+)]
+struct Description;
+
+struct TokenScheme;
+
+impl utoipa::Modify for TokenScheme {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+        let scheme = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
+        openapi.components.get_or_insert_default().add_security_scheme("token", scheme);
+    }
+}
+
+/// All routes, and their description.
+pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
+    let gate = Gate::new(app.clone(), Description::openapi());
+    let gate = route::sessions::add(gate);
+    let gate = route::messages::add(gate);
+    let gate = route::turns::add(gate);
+    let gate = route::events::add(gate);
+    let gate = route::attachments::add(gate);
+    let gate = route::models::add(gate);
+    let gate = route::health::add(gate);
+    let gate = reference::add(gate);
+    let (routes, openapi) = gate.open();
+    reference::describe(&openapi);
+    let router = routes
+        .fallback(|| async { Problem::new(ErrorCode::NoSuchRoute, "See /api/v1/reference.").into_response() })
+        .method_not_allowed_fallback(|| async {
+            Problem::new(ErrorCode::MethodNotAllowed, "See /api/v1/reference.").into_response()
+        })
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(middleware::from_fn(gate::check_host))
+        .with_state(app);
+    (router, openapi)
+}

@@ -1,0 +1,188 @@
+//! Every error that the API can answer, in one list: its code, status and words are chosen here and nowhere else.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use hub::{CommandError, FollowError, StoreError};
+use serde::Serialize;
+use session::Rejected;
+use utoipa::ToSchema;
+
+macro_rules! error_codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $status:ident, $title:literal;)*) => {
+        /// What went wrong, as a word that programs can rely on.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub(crate) enum ErrorCode { $($(#[$doc])* $name,)* }
+
+        impl ErrorCode {
+            /// All of them, in alphabetical order.
+            #[cfg(test)]
+            const ALL: &[(Self, &str)] = &[$((Self::$name, $text),)*];
+
+            fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status,)* }
+            }
+
+            fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)* }
+            }
+
+            fn text(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+error_codes! {
+    AttachmentNotFound = "attachment_not_found", NOT_FOUND, "There is no such attachment";
+    BadRequest = "bad_request", BAD_REQUEST, "The request cannot be read";
+    BadTitle = "bad_title", UNPROCESSABLE_ENTITY, "The title cannot be used";
+    BeyondEnd = "beyond_end", CONFLICT, "There is no such entry yet";
+    Damaged = "damaged", INTERNAL_SERVER_ERROR, "The session's log is damaged";
+    Doubtful = "doubtful", SERVICE_UNAVAILABLE, "It is not known whether it was kept";
+    EmptyMessage = "empty_message", UNPROCESSABLE_ENTITY, "A message needs text or an attachment";
+    ForeignHost = "foreign_host", MISDIRECTED_REQUEST, "This server does not go by that name";
+    KeyReused = "key_reused", UNPROCESSABLE_ENTITY, "The key was used for another request";
+    MessageTooLong = "message_too_long", PAYLOAD_TOO_LARGE, "The message is too long";
+    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "This cannot be done here";
+    Moved = "moved", SERVICE_UNAVAILABLE, "Another node writes the session";
+    NoSuchAnswer = "no_such_answer", NOT_FOUND, "The turn has no such answer";
+    NoSuchRoute = "no_such_route", NOT_FOUND, "There is nothing here";
+    NoSuchTurn = "no_such_turn", NOT_FOUND, "There is no such turn";
+    NotAuthorised = "not_authorised", UNAUTHORIZED, "A valid token is needed";
+    NotQueued = "not_queued", CONFLICT, "No such message is waiting";
+    NotReady = "not_ready", SERVICE_UNAVAILABLE, "The server is starting or stopping";
+    NothingToContinue = "nothing_to_continue", CONFLICT, "There is nothing to go on with";
+    NothingToPutBack = "nothing_to_put_back", CONFLICT, "There is nothing to put back";
+    NothingToRetry = "nothing_to_retry", CONFLICT, "There is no turn to answer again";
+    NothingToUndo = "nothing_to_undo", CONFLICT, "There is nothing to take back";
+    QueueFull = "queue_full", CONFLICT, "Too many messages are waiting";
+    RunsHeld = "runs_held", SERVICE_UNAVAILABLE, "No run starts at the moment";
+    SessionExists = "session_exists", CONFLICT, "The id is in use";
+    SessionNotFound = "session_not_found", NOT_FOUND, "There is no such session";
+    TooLarge = "too_large", PAYLOAD_TOO_LARGE, "The body is too large";
+    TooManyAttachments = "too_many_attachments", UNPROCESSABLE_ENTITY, "Too many attachments";
+    TooManyIds = "too_many_ids", CONFLICT, "The session has too many ids";
+    Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Nothing was kept";
+}
+
+/// An error in the form of RFC 9457: what happened, what was kept, what to do next.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// Names the kind of problem.
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'static str,
+    status: u16,
+    code: ErrorCode,
+    /// What happened, for a person.
+    detail: String,
+}
+
+impl Problem {
+    pub(crate) fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        Self {
+            kind: format!("/api/v1/reference#{}", code.text()),
+            title: code.title(),
+            status: code.status().as_u16(),
+            code,
+            detail: detail.into(),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let code = self.code;
+        let mut response = (code.status(), Json(self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if code == ErrorCode::NotAuthorised {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if code.status() == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+impl From<CommandError> for Problem {
+    fn from(error: CommandError) -> Self {
+        let detail = error.to_string();
+        let code = match error {
+            // A session that was deleted is as unknown as one that never was.
+            CommandError::Unknown(session) | CommandError::Deleted(session) => {
+                return Self::new(ErrorCode::SessionNotFound, format!("There is no session {session}."));
+            }
+            CommandError::Exists(_) => ErrorCode::SessionExists,
+            CommandError::Rejected(rejected) => of_rejected(rejected),
+            CommandError::KeyReused => ErrorCode::KeyReused,
+            CommandError::Unavailable { .. } | CommandError::Retired => ErrorCode::Unavailable,
+            CommandError::Doubtful { .. } => {
+                let next = "Ask again with the same Idempotency-Key: it is kept once, or not yet.";
+                return Self::new(ErrorCode::Doubtful, format!("{detail}. {next}"));
+            }
+            CommandError::Moved => ErrorCode::Moved,
+            CommandError::Damaged { .. } => ErrorCode::Damaged,
+        };
+        Self::new(code, detail)
+    }
+}
+
+impl From<FollowError> for Problem {
+    fn from(error: FollowError) -> Self {
+        let detail = error.to_string();
+        match error {
+            FollowError::Command(error) => error.into(),
+            FollowError::BeyondEnd { .. } => Self::new(ErrorCode::BeyondEnd, detail),
+            FollowError::CutOff { .. } | FollowError::Ended { .. } => {
+                Self::new(ErrorCode::Unavailable, detail)
+            }
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::new(ErrorCode::Unavailable, error.to_string())
+    }
+}
+
+fn of_rejected(rejected: Rejected) -> ErrorCode {
+    match rejected {
+        Rejected::Exists => ErrorCode::SessionExists,
+        Rejected::EmptyMessage => ErrorCode::EmptyMessage,
+        Rejected::MessageTooLong => ErrorCode::MessageTooLong,
+        Rejected::TooManyAttachments => ErrorCode::TooManyAttachments,
+        Rejected::QueueFull => ErrorCode::QueueFull,
+        Rejected::NotQueued => ErrorCode::NotQueued,
+        Rejected::NoSuchTurn => ErrorCode::NoSuchTurn,
+        Rejected::NoSuchAnswer => ErrorCode::NoSuchAnswer,
+        Rejected::NothingToUndo => ErrorCode::NothingToUndo,
+        Rejected::NothingToPutBack => ErrorCode::NothingToPutBack,
+        Rejected::NothingToRetry => ErrorCode::NothingToRetry,
+        Rejected::NothingToContinue | Rejected::RunOver => ErrorCode::NothingToContinue,
+        Rejected::BadTitle => ErrorCode::BadTitle,
+        Rejected::TooManyIds => ErrorCode::TooManyIds,
+        Rejected::NoSuchId | Rejected::LastId => ErrorCode::BadRequest,
+        Rejected::RunsHeld => ErrorCode::RunsHeld,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_in_order_and_say_their_own_name() {
+        let texts: Vec<&str> = ErrorCode::ALL.iter().map(|(_, text)| *text).collect();
+        assert!(texts.is_sorted());
+        for (code, text) in ErrorCode::ALL {
+            assert_eq!(serde_json::to_value(code).ok(), Some(serde_json::Value::from(*text)));
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Files that come with messages: kept by their content before a message names them.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use session::BlobHash;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use super::super::App;
+use super::super::error::{ErrorCode, Problem};
+use super::super::extract::AtPath;
+use super::super::gate::{Gate, Policy};
+
+/// Bytes of one attachment.
+const ATTACHMENT_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+pub(crate) fn add(gate: Gate) -> Gate {
+    let (schemas, paths, methods) = routes!(keep);
+    let keep = (schemas, paths, methods.layer(DefaultBodyLimit::max(ATTACHMENT_BYTES_MAX)));
+    gate.route(Policy::Token, keep).route(Policy::Token, routes!(read))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct KeptBlob {
+    /// The SHA-256 of the bytes: what a message names.
+    blob: String,
+    size_bytes: u64,
+}
+
+/// Keeps a file. Post a message that names it; one that no message names may be removed.
+#[utoipa::path(post, path = "/api/v1/attachments", tag = "attachments", security(("token" = [])),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 201, body = KeptBlob), (status = "default", body = Problem)))]
+async fn keep(
+    State(app): State<App>,
+    body: Result<Bytes, axum::extract::rejection::BytesRejection>,
+) -> Result<(StatusCode, Json<KeptBlob>), Problem> {
+    let too_large =
+        |_| Problem::new(ErrorCode::TooLarge, format!("A file has at most {ATTACHMENT_BYTES_MAX} bytes."));
+    let bytes = body.map_err(too_large)?;
+    let size_bytes = bytes.len() as u64;
+    let blob = app.hub.keep_blob(bytes.to_vec()).await?;
+    Ok((StatusCode::CREATED, Json(KeptBlob { blob: blob.0, size_bytes })))
+}
+
+/// The bytes of a file, to be saved and never to be shown in place.
+#[utoipa::path(get, path = "/api/v1/attachments/{blob}", tag = "attachments", params(("blob" = String, Path)),
+    security(("token" = [])),
+    responses((status = 200, content_type = "application/octet-stream"), (status = "default", body = Problem)))]
+async fn read(State(app): State<App>, AtPath(blob): AtPath<String>) -> Result<Response, Problem> {
+    let unknown = || Problem::new(ErrorCode::AttachmentNotFound, "No file is kept by that name.");
+    let bytes = app.hub.blob(BlobHash(blob)).await?.ok_or_else(unknown)?;
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+        (header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment")),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable")),
+    ];
+    Ok((headers, bytes).into_response())
+}

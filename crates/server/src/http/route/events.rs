@@ -1,0 +1,89 @@
+//! What happens, as it happens: the entries of one session, and the lines of the list.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use bytes::BytesMut;
+use hub::{ListQuery, Shelf};
+use serde::Deserialize;
+use session::{Seq, SessionId};
+use utoipa::IntoParams;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::super::App;
+use super::super::error::{ErrorCode, Problem};
+use super::super::extract::{Asked, AtPath};
+use super::super::gate::{Gate, Policy};
+use super::super::sse;
+use super::super::wire::SessionBody;
+use super::sessions;
+
+/// Lines that a feed of the list begins with.
+const LIST_COUNT: usize = 50;
+
+pub(crate) fn add(gate: Gate) -> Gate {
+    gate.route(Policy::Token, routes!(of_session)).route(Policy::Token, routes!(of_list))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct EventsAsked {
+    /// Begin after this entry; 0 is the whole log. `Last-Event-ID` says the same and goes first.
+    after: Option<u64>,
+}
+
+/// A session as it happens.
+///
+/// Without a cursor: `snapshot` (the session as `GET` gives it, with the entry's number as id), `caught_up`, then
+/// entries as they come. With one: every `entry` after it, `caught_up`, then entries as they come. Each `entry` has its
+/// number as id; `heartbeat` has none. A cursor beyond the end is an error. A reader that is too slow gets `cut_off` and
+/// resumes with the last id it has.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/events", tag = "events",
+    params(("session" = Uuid, Path), EventsAsked, ("Last-Event-ID" = Option<u64>, Header)), security(("token" = [])),
+    responses((status = 200, content_type = "text/event-stream"), (status = "default", body = Problem)))]
+async fn of_session(
+    State(app): State<App>,
+    AtPath(session): AtPath<Uuid>,
+    Asked(asked): Asked<EventsAsked>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let handle = app.hub.open(SessionId(session));
+    let cursor = match headers.get("last-event-id") {
+        None => asked.after,
+        Some(value) => {
+            let number = value.to_str().ok().and_then(|text| text.parse().ok());
+            let wrong =
+                || Problem::new(ErrorCode::BadRequest, "Last-Event-ID is not the number of an entry.");
+            Some(number.ok_or_else(wrong)?)
+        }
+    };
+    let mut begun = BytesMut::new();
+    let after = match cursor {
+        Some(after) => Seq(after),
+        None => {
+            let view = handle.view().await?;
+            let seq = view.seq;
+            sse::event(&mut begun, "snapshot", Some(seq.0), &SessionBody { session, view });
+            seq
+        }
+    };
+    let follower = handle.follow(after).await?;
+    Ok(sse::reply(sse::entries(follower, begun, app.stop.clone())))
+}
+
+/// The list of sessions as it happens.
+///
+/// `list` (the first page, as `GET /sessions` gives it), then a `line` for each session that changed and a `gone` for
+/// each that was erased. There is no cursor: a reader that was cut off begins anew.
+#[utoipa::path(get, path = "/api/v1/events", tag = "events", security(("token" = [])),
+    responses((status = 200, content_type = "text/event-stream"), (status = "default", body = Problem)))]
+async fn of_list(State(app): State<App>) -> Result<Response, Problem> {
+    // From before the page is read, so that no change falls in between.
+    let follower = app.hub.follow_list();
+    let query = ListQuery { shelf: Shelf::Active, before: None, count: LIST_COUNT };
+    let page = sessions::page(&app, query).await?;
+    let mut begun = BytesMut::new();
+    sse::event(&mut begun, "list", None, &page);
+    Ok(sse::reply(sse::changes(follower, begun, app.stop.clone())))
+}

@@ -1,0 +1,248 @@
+//! The list of sessions, and each of them as a whole: make, read, change, erase, search.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use hub::{Create, DocumentKind, ListQuery, Shelf};
+use serde::{Deserialize, Serialize};
+use session::{Command, Flag, Seq, SessionId, Time, TurnId};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::super::App;
+use super::super::error::{ErrorCode, Problem};
+use super::super::extract::{Asked, AtPath, Body};
+use super::super::gate::{Gate, Policy};
+use super::super::wire::{Kept, Line, SessionBody};
+
+/// Lines of a page, at most and when nothing is said.
+const PAGE_MAX: usize = 200;
+const PAGE: usize = 50;
+/// Characters of a search.
+const SEARCH_MAX: usize = 500;
+
+pub(crate) fn add(gate: Gate) -> Gate {
+    gate.route(Policy::Token, routes!(list, create))
+        .route(Policy::Token, routes!(read, change, erase))
+        .route(Policy::Token, routes!(branch))
+        .route(Policy::Token, routes!(search))
+}
+
+/// Where a session stands in the list.
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ShelfName {
+    #[default]
+    Active,
+    Archived,
+    Trash,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct ListAsked {
+    #[serde(default)]
+    #[param(inline)]
+    shelf: ShelfName,
+    /// `next` of the page before.
+    before: Option<String>,
+    /// Lines, at most 200; 50 if left out.
+    count: Option<usize>,
+}
+
+/// A page of the list, latest activity first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ListBody {
+    pub(crate) sessions: Vec<Line>,
+    /// Where the next page begins; none at the end.
+    pub(crate) next: Option<String>,
+}
+
+/// The list of sessions, latest activity first.
+#[utoipa::path(get, path = "/api/v1/sessions", tag = "sessions", params(ListAsked), security(("token" = [])),
+    responses((status = 200, body = ListBody), (status = "default", body = Problem)))]
+async fn list(State(app): State<App>, Asked(asked): Asked<ListAsked>) -> Result<Json<ListBody>, Problem> {
+    let shelf = match asked.shelf {
+        ShelfName::Active => Shelf::Active,
+        ShelfName::Archived => Shelf::Archived,
+        ShelfName::Trash => Shelf::Trash,
+    };
+    let before = asked.before.as_deref().map(place).transpose()?;
+    let count = asked.count.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+    page(&app, ListQuery { shelf, before, count }).await.map(Json)
+}
+
+/// One page of the list.
+pub(crate) async fn page(app: &App, query: ListQuery) -> Result<ListBody, Problem> {
+    let rows = app.hub.list(query).await?;
+    let last = rows.last().filter(|_| rows.len() == query.count);
+    let next = last.map(|row| format!("{}.{}", row.active_at, row.session));
+    Ok(ListBody { sessions: rows.into_iter().map(Line::from).collect(), next })
+}
+
+fn place(text: &str) -> Result<(Time, SessionId), Problem> {
+    let parsed = text.split_once('.').and_then(|(time, id)| Some((time.parse().ok()?, id.parse().ok()?)));
+    let wrong = || Problem::new(ErrorCode::BadRequest, "`before` is not the `next` of a page.");
+    parsed.map(|(time, id)| (Time(time), id)).ok_or_else(wrong)
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct CreateBody {
+    /// The caller's own id, so that asking again makes no second session.
+    #[serde(default)]
+    id: Option<Uuid>,
+    #[serde(default)]
+    title: Option<String>,
+    /// The session that its author leaves behind.
+    #[serde(default)]
+    after: Option<Uuid>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct Created {
+    session: Uuid,
+}
+
+/// Makes a session.
+#[utoipa::path(post, path = "/api/v1/sessions", tag = "sessions", request_body = CreateBody, security(("token" = [])),
+    responses((status = 201, body = Created), (status = "default", body = Problem)))]
+async fn create(
+    State(app): State<App>,
+    Body(body): Body<CreateBody>,
+) -> Result<(StatusCode, Json<Created>), Problem> {
+    let create =
+        Create { session: body.id.map(SessionId), title: body.title, after: body.after.map(SessionId) };
+    let handle = app.hub.create(create).await?;
+    Ok((StatusCode::CREATED, Json(Created { session: handle.session().0 })))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct ReadAsked {
+    /// Read it as it was after this entry.
+    at: Option<u64>,
+}
+
+/// A session as it is: its newest turns, what waits, and what goes on.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}", tag = "sessions", params(("session" = Uuid, Path), ReadAsked),
+    security(("token" = [])), responses((status = 200, body = SessionBody), (status = "default", body = Problem)))]
+async fn read(
+    State(app): State<App>,
+    AtPath(session): AtPath<Uuid>,
+    Asked(asked): Asked<ReadAsked>,
+) -> Result<Json<SessionBody>, Problem> {
+    let handle = app.hub.open(SessionId(session));
+    let view = match asked.at {
+        Some(at) => handle.view_at(Seq(at)).await?,
+        None => handle.view().await?,
+    };
+    Ok(Json(SessionBody { session, view }))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ChangeBody {
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    pinned: Option<bool>,
+    #[serde(default)]
+    archived: Option<bool>,
+    #[serde(default)]
+    trashed: Option<bool>,
+}
+
+/// Renames, pins, archives or trashes a session, one of them at a time.
+#[utoipa::path(patch, path = "/api/v1/sessions/{session}", tag = "sessions", params(("session" = Uuid, Path)),
+    request_body = ChangeBody, security(("token" = [])),
+    responses((status = 200, body = Kept), (status = "default", body = Problem)))]
+async fn change(
+    State(app): State<App>,
+    AtPath(session): AtPath<Uuid>,
+    Body(body): Body<ChangeBody>,
+) -> Result<Json<Kept>, Problem> {
+    let flags = [(Flag::Pinned, body.pinned), (Flag::Archived, body.archived), (Flag::Trashed, body.trashed)];
+    let flags = flags.into_iter().filter_map(|(flag, on)| Some(Command::SetFlag { flag, on: on? }));
+    let mut commands = body.title.map(|title| Command::Rename { title }).into_iter().chain(flags);
+    // One at a time: several could not be kept together or not at all.
+    let (Some(command), None) = (commands.next(), commands.next()) else {
+        return Err(Problem::new(ErrorCode::BadRequest, "Change exactly one thing in one request."));
+    };
+    let kept = app.hub.open(SessionId(session)).submit(command).await?;
+    Ok(Json(kept.into()))
+}
+
+/// Erases a session for good: its log and all that was made from it.
+#[utoipa::path(delete, path = "/api/v1/sessions/{session}", tag = "sessions", params(("session" = Uuid, Path)),
+    security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
+async fn erase(State(app): State<App>, AtPath(session): AtPath<Uuid>) -> Result<StatusCode, Problem> {
+    app.hub.erase(SessionId(session)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct BranchBody {
+    /// The last turn that the branch shares.
+    turn: u64,
+}
+
+/// Makes a session that shares another's beginning, up to the end of one of its turns.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/branch", tag = "sessions", params(("session" = Uuid, Path)),
+    request_body = BranchBody, security(("token" = [])),
+    responses((status = 201, body = Created), (status = "default", body = Problem)))]
+async fn branch(
+    State(app): State<App>,
+    AtPath(session): AtPath<Uuid>,
+    Body(body): Body<BranchBody>,
+) -> Result<(StatusCode, Json<Created>), Problem> {
+    let handle = app.hub.branch(SessionId(session), TurnId(body.turn)).await?;
+    Ok((StatusCode::CREATED, Json(Created { session: handle.session().0 })))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct SearchAsked {
+    /// Words that all must be there.
+    words: String,
+    /// Hits, at most 200; 50 if left out.
+    count: Option<usize>,
+}
+
+/// A message or an answer with all the words.
+#[derive(Debug, Serialize, ToSchema)]
+struct FoundBody {
+    session: Uuid,
+    turn: u64,
+    /// The run whose answer it is; none for a message.
+    run: Option<u64>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct SearchBody {
+    hits: Vec<FoundBody>,
+}
+
+/// Finds messages and answers, newest first.
+#[utoipa::path(get, path = "/api/v1/search", tag = "sessions", params(SearchAsked), security(("token" = [])),
+    responses((status = 200, body = SearchBody), (status = "default", body = Problem)))]
+async fn search(
+    State(app): State<App>,
+    Asked(asked): Asked<SearchAsked>,
+) -> Result<Json<SearchBody>, Problem> {
+    if asked.words.len() > SEARCH_MAX {
+        return Err(Problem::new(ErrorCode::BadRequest, format!("A search has at most {SEARCH_MAX} bytes.")));
+    }
+    let hits = app.hub.search(asked.words, asked.count.unwrap_or(PAGE).clamp(1, PAGE_MAX)).await?;
+    let hits = hits.into_iter().map(|hit| FoundBody {
+        session: hit.session.0,
+        turn: hit.turn.0,
+        run: match hit.kind {
+            DocumentKind::Message => None,
+            DocumentKind::Answer(run) => Some(run.0),
+        },
+    });
+    Ok(Json(SearchBody { hits: hits.collect() }))
+}

@@ -1,0 +1,91 @@
+//! The turns of a session: pages of older ones, another message in place of one, another of its answers.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use session::{Command, RunId, SessionId, TurnId};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::super::App;
+use super::super::error::Problem;
+use super::super::extract::{Asked, AtPath, Body, Key};
+use super::super::gate::{Gate, Policy};
+use super::super::wire::{Kept, MessageBody};
+
+/// Turns of a page, at most and when nothing is said.
+const PAGE_MAX: usize = 100;
+const PAGE: usize = 20;
+
+pub(crate) fn add(gate: Gate) -> Gate {
+    gate.route(Policy::Token, routes!(page))
+        .route(Policy::Token, routes!(edit))
+        .route(Policy::Token, routes!(choose_answer))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct PageAsked {
+    /// Turns before this one; the newest if left out.
+    before: Option<u64>,
+    /// Turns, at most 100; 20 if left out.
+    count: Option<usize>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct PageBody {
+    /// Oldest first.
+    #[schema(value_type = Vec<Object>)]
+    turns: Vec<session::TurnView>,
+}
+
+/// Visible turns before one of them.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/turns", tag = "turns", params(("session" = Uuid, Path), PageAsked),
+    security(("token" = [])), responses((status = 200, body = PageBody), (status = "default", body = Problem)))]
+async fn page(
+    State(app): State<App>,
+    AtPath(session): AtPath<Uuid>,
+    Asked(asked): Asked<PageAsked>,
+) -> Result<Json<PageBody>, Problem> {
+    let count = asked.count.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+    let turns = app.hub.open(SessionId(session)).page(asked.before.map(TurnId), count).await?;
+    Ok(Json(PageBody { turns }))
+}
+
+/// Says something else in place of a turn and all after it.
+#[utoipa::path(put, path = "/api/v1/sessions/{session}/turns/{turn}", tag = "turns",
+    params(("session" = Uuid, Path), ("turn" = u64, Path), ("Idempotency-Key" = Option<String>, Header)),
+    request_body = MessageBody, security(("token" = [])),
+    responses((status = 202, body = Kept), (status = "default", body = Problem)))]
+async fn edit(
+    State(app): State<App>,
+    AtPath((session, turn)): AtPath<(Uuid, u64)>,
+    Key(key): Key,
+    Body(body): Body<MessageBody>,
+) -> Result<(StatusCode, Json<Kept>), Problem> {
+    let command = Command::EditMessage { turn: TurnId(turn), message: body.into(), key };
+    let kept = app.hub.open(SessionId(session)).submit(command).await?;
+    Ok((StatusCode::ACCEPTED, Json(kept.into())))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct AnswerBody {
+    /// The first run of the answer to show.
+    run: u64,
+}
+
+/// Shows another of a turn's answers.
+#[utoipa::path(put, path = "/api/v1/sessions/{session}/turns/{turn}/answer", tag = "turns",
+    params(("session" = Uuid, Path), ("turn" = u64, Path)), request_body = AnswerBody, security(("token" = [])),
+    responses((status = 200, body = Kept), (status = "default", body = Problem)))]
+async fn choose_answer(
+    State(app): State<App>,
+    AtPath((session, turn)): AtPath<(Uuid, u64)>,
+    Body(body): Body<AnswerBody>,
+) -> Result<Json<Kept>, Problem> {
+    let command = Command::ChooseAnswer { turn: TurnId(turn), run: RunId(body.run) };
+    Ok(Json(app.hub.open(SessionId(session)).submit(command).await?.into()))
+}

@@ -1,0 +1,161 @@
+//! The types of the API: mirrors of what happens inside, so that the inside can change and the API stays.
+
+use serde::{Deserialize, Serialize};
+use session::{Attachment, BlobHash, Message, PostMode};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// A file that came with a message.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AttachmentBody {
+    pub(crate) name: String,
+    pub(crate) media_type: String,
+    /// What `POST /attachments` answered.
+    pub(crate) blob: String,
+    pub(crate) size_bytes: u64,
+}
+
+/// What a person says.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MessageBody {
+    #[serde(default)]
+    pub(crate) text: String,
+    #[serde(default)]
+    pub(crate) attachments: Vec<AttachmentBody>,
+}
+
+impl From<MessageBody> for Message {
+    fn from(body: MessageBody) -> Self {
+        let attachments = body.attachments.into_iter().map(|file| Attachment {
+            name: file.name,
+            media_type: file.media_type,
+            blob: BlobHash(file.blob),
+            size_bytes: file.size_bytes,
+        });
+        Self { text: body.text, attachments: attachments.collect() }
+    }
+}
+
+/// What a message does when a run is going on.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Mode {
+    /// Wait for the run to end.
+    #[default]
+    Queue,
+    /// Go into the run between two steps; wait if it ends first.
+    Steer,
+    /// Stop the run, then go first.
+    Interrupt,
+}
+
+impl From<Mode> for PostMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Queue => Self::Queue,
+            Mode::Steer => Self::Steer,
+            Mode::Interrupt => Self::Interrupt,
+        }
+    }
+}
+
+/// A message to post.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub(crate) struct PostBody {
+    #[serde(default)]
+    pub(crate) text: String,
+    #[serde(default)]
+    pub(crate) attachments: Vec<AttachmentBody>,
+    #[serde(default)]
+    pub(crate) mode: Mode,
+}
+
+/// It is durable.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Kept {
+    /// The end of the log that holds it.
+    pub(crate) seq: u64,
+    /// The turn that it made or concerned.
+    pub(crate) turn: Option<u64>,
+    /// The run that it started.
+    pub(crate) run: Option<u64>,
+}
+
+impl From<hub::Acknowledged> for Kept {
+    fn from(acknowledged: hub::Acknowledged) -> Self {
+        Self {
+            seq: acknowledged.seq.0,
+            turn: acknowledged.turn.map(|turn| turn.0),
+            run: acknowledged.run.map(|run| run.0),
+        }
+    }
+}
+
+/// One line of the list of sessions. Times are microseconds since 1970.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Line {
+    pub(crate) session: Uuid,
+    pub(crate) title: Option<String>,
+    pub(crate) created_at: i64,
+    pub(crate) active_at: i64,
+    /// The run that is going on.
+    pub(crate) run: Option<u64>,
+    pub(crate) pinned: bool,
+    pub(crate) archived: bool,
+    pub(crate) trashed: bool,
+    /// The end of the log that it was read from, in a feed; of two lines the one with the higher is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seq: Option<u64>,
+}
+
+impl From<hub::ListRow> for Line {
+    fn from(row: hub::ListRow) -> Self {
+        Self {
+            session: row.session.0,
+            title: row.title,
+            created_at: row.created_at.0,
+            active_at: row.active_at.0,
+            run: row.run.map(|run| run.0),
+            pinned: row.pinned,
+            archived: row.archived,
+            trashed: row.trashed,
+            seq: None,
+        }
+    }
+}
+
+impl From<&hub::Line> for Line {
+    fn from(line: &hub::Line) -> Self {
+        Self {
+            session: line.session.0,
+            title: line.title.clone(),
+            created_at: line.created_at.0,
+            active_at: line.active_at.0,
+            run: line.run.map(|run| run.0),
+            pinned: line.pinned,
+            archived: line.archived,
+            trashed: line.trashed,
+            seq: Some(line.seq.0),
+        }
+    }
+}
+
+/// A session as it is at `seq`.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionBody {
+    pub(crate) session: Uuid,
+    /// The session's state: title, turns with their answers and marks, waiting messages, the run that is going on.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    pub(crate) view: session::View,
+}
+
+/// An entry of a session's log, as it stands there.
+#[derive(Debug, Serialize)]
+pub(crate) struct EntryBody<'a> {
+    pub(crate) seq: u64,
+    pub(crate) time: i64,
+    pub(crate) event: &'a session::Event,
+}
