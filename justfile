@@ -31,6 +31,10 @@ crash *ARGS:
 races *ARGS:
     cargo run -q --release -p testkit --bin races -- {{ARGS}}
 
+# Cut, stall, corrupt, repeat and stop a provider's stream at every byte.
+cuts *ARGS:
+    cargo run -q --release -p testkit --bin cuts -- {{ARGS}}
+
 # Measure the store: runs at once, latency, bytes per transcript byte.
 bench-store *ARGS:
     cargo run -q --release -p testkit --no-default-features --bin bench-store -- {{ARGS}}

@@ -14,6 +14,9 @@ use sse_stream::{Sse, SseStream};
 use crate::provider::{Decoder, Delta, ProviderError, said};
 use crate::transport::Broken;
 
+/// Longest wait for what follows a whole answer: what it cost, and the end of the stream.
+const BILL_MAX: Duration = Duration::from_secs(5);
+
 /// What one answer may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerLimits {
@@ -72,6 +75,12 @@ struct Reading {
 }
 
 impl Reading {
+    /// Nothing more comes. An answer that is whole gives its end now, whatever became of the stream behind it.
+    fn over(&mut self, reason: String) -> Result<Vec<Delta>, ProviderError> {
+        let deltas = self.decoder.over();
+        if deltas.is_empty() { Err(ProviderError::Cut { reason }) } else { Ok(deltas) }
+    }
+
     async fn next(&mut self) -> Option<Result<Delta, ProviderError>> {
         loop {
             if self.done {
@@ -80,15 +89,16 @@ impl Reading {
             if let Some(delta) = self.waiting.pop_front() {
                 return Some(Ok(delta));
             }
-            let cut = |reason: String| ProviderError::Cut { reason };
-            let deltas = match tokio::time::timeout(self.limits.silence_max, self.events.next()).await {
-                Err(_) => Err(cut(format!("it was silent for {} s", self.limits.silence_max.as_secs()))),
-                Ok(Some(Err(reason))) => Err(cut(reason)),
+            let silence_max = if self.decoder.is_whole() {
+                self.limits.silence_max.min(BILL_MAX)
+            } else {
+                self.limits.silence_max
+            };
+            let deltas = match tokio::time::timeout(silence_max, self.events.next()).await {
+                Err(_) => self.over(format!("it was silent for {} s", silence_max.as_secs())),
+                Ok(Some(Err(reason))) => self.over(reason),
                 Ok(Some(Ok(event))) => self.decoder.event(event.data.as_deref().unwrap_or_default().trim()),
-                // An answer that has ended gives its end here at the latest, so that the next look is the last.
-                Ok(None) => self.decoder.over().and_then(|deltas| {
-                    if deltas.is_empty() { Err(cut("the stream ended".to_owned())) } else { Ok(deltas) }
-                }),
+                Ok(None) => self.over("the stream ended before the answer".to_owned()),
             };
             match deltas {
                 Ok(deltas) => self.waiting.extend(deltas),

@@ -196,11 +196,11 @@ pub trait Decoder: Send {
     /// When the provider says that it failed, or the event cannot be read.
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError>;
 
-    /// The stream is over.
-    ///
-    /// # Errors
-    /// When the answer is not.
-    fn over(&mut self) -> Result<Vec<Delta>, ProviderError>;
+    /// Whether all of the answer came, so that only its bill and the end of the stream are missing.
+    fn is_whole(&self) -> bool;
+
+    /// The stream is over: the end of an answer that is whole, if it was not given yet; otherwise nothing.
+    fn over(&mut self) -> Vec<Delta>;
 }
 
 /// How a model is told what was said before the turns that it is shown.

@@ -5,7 +5,10 @@ pub mod agent;
 pub mod bench;
 pub mod clock;
 pub mod crash;
+#[cfg(feature = "inject")]
+pub mod cuts;
 pub mod dice;
+pub mod model;
 pub mod races;
 pub mod refusing;
 pub mod report;

@@ -169,11 +169,14 @@ impl Decoder for Events {
         Ok(deltas)
     }
 
-    fn over(&mut self) -> Result<Vec<Delta>, ProviderError> {
-        if self.ended {
-            return Ok(Vec::new());
-        }
-        Err(ProviderError::Cut { reason: "the stream ended before the answer".to_owned() })
+    fn is_whole(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn over(&mut self) -> Vec<Delta> {
+        let finish = self.finish.take().filter(|_| !self.ended);
+        self.ended |= finish.is_some();
+        finish.map(Delta::End).into_iter().collect()
     }
 }
 

@@ -110,21 +110,15 @@ pub struct Chunks {
     ended: bool,
 }
 
-impl Chunks {
-    fn end(&mut self) -> Vec<Delta> {
-        let finish = self.finish.take().filter(|_| !self.ended);
-        self.ended |= finish.is_some();
-        finish.map(Delta::End).into_iter().collect()
-    }
-}
-
 impl Decoder for Chunks {
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError> {
         if self.ended || data.is_empty() {
             return Ok(Vec::new());
         }
         if data == "[DONE]" {
-            return self.over();
+            let end = self.over();
+            let cut = || ProviderError::Cut { reason: "the stream ended before the answer".to_owned() };
+            return if end.is_empty() { Err(cut()) } else { Ok(end) };
         }
         let unreadable = |error: serde_json::Error| ProviderError::Unreadable { reason: error.to_string() };
         let chunk: Chunk = serde_json::from_str(data).map_err(unreadable)?;
@@ -146,11 +140,14 @@ impl Decoder for Chunks {
         Ok(deltas)
     }
 
-    fn over(&mut self) -> Result<Vec<Delta>, ProviderError> {
-        if self.ended || self.finish.is_some() {
-            return Ok(self.end());
-        }
-        Err(ProviderError::Cut { reason: "the stream ended before the answer".to_owned() })
+    fn is_whole(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn over(&mut self) -> Vec<Delta> {
+        let finish = self.finish.take().filter(|_| !self.ended);
+        self.ended |= finish.is_some();
+        finish.map(Delta::End).into_iter().collect()
     }
 }
 
