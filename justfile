@@ -35,6 +35,28 @@ races *ARGS:
 cuts *ARGS:
     cargo run -q --release -p testkit --bin cuts -- {{ARGS}}
 
+# The released binary, killed and cut from power under clients and readers, and an independent judge.
+judge *ARGS: release
+    cargo run -q --release -p testkit --bin trial -- judge {{ARGS}}
+
+# The same for as long as one likes: `just campaign --hours 8`.
+campaign *ARGS: release
+    cargo run -q --release -p testkit --bin trial -- campaign {{ARGS}}
+
+# Readers: a reconnect at every byte, one that never reads, a thousand of one session.
+readers *ARGS: release
+    cargo run -q --release -p testkit --bin readers -- {{ARGS}}
+
+# A real model on a real llama.cpp server, in both wire formats, stopped and killed in mid-stream.
+real-model *ARGS: release
+    cargo run -q --release -p testkit --bin real-model -- scripts/small-model {{ARGS}}
+
+# The binaries that campaigns put on trial.
+release:
+    cargo build -q --release -p server
+    cargo build -q --release -p judge
+    cargo build -q --release -p testkit --bin scripted-model
+
 # Measure the store: runs at once, latency, bytes per transcript byte.
 bench-store *ARGS:
     cargo run -q --release -p testkit --no-default-features --bin bench-store -- {{ARGS}}

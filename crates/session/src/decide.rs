@@ -9,7 +9,7 @@ use crate::limits::{
     ATTACHMENTS_MAX, MESSAGE_BYTES_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RECOVERY_GIVE_UP_MICROS,
     SESSION_IDS_MAX, TITLE_BYTES_MAX,
 };
-use crate::state::{Queued, Recovering, Session, Title};
+use crate::state::{Queued, Recovering, Run, Session, Title, Turn};
 
 /// What the outside contributes to a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,6 +215,12 @@ fn checked(message: &Message) -> Result<(), Rejected> {
     Ok(())
 }
 
+/// Whether the answer that a run gives or goes on with holds anything of the agent's.
+fn said_anything(turn: &Turn, run: RunId) -> bool {
+    let answer = turn.answers().find(|runs| runs.iter().any(|one| one.id == run)).unwrap_or_default();
+    answer.iter().any(Run::has_output)
+}
+
 fn checked_title(title: String) -> Result<String, Rejected> {
     let fits = !title.trim().is_empty() && title.len() <= TITLE_BYTES_MAX;
     if fits { Ok(title) } else { Err(Rejected::BadTitle) }
@@ -369,7 +375,8 @@ impl<'a> Plan<'a> {
                 }
                 self.push(Event::StepStarted { run, step: open.steps + 1 });
             }
-            Progress::Completed if !open.has_output() && !fault::planted("silent_end_completes") => {
+            // A run that goes on may find that everything was said already.
+            Progress::Completed if !said_anything(turn, run) && !fault::planted("silent_end_completes") => {
                 self.end(
                     turn.id,
                     run,

@@ -3,6 +3,7 @@
 
 pub mod agent;
 pub mod bench;
+pub mod client;
 pub mod clock;
 pub mod crash;
 #[cfg(feature = "inject")]
@@ -12,6 +13,7 @@ pub mod model;
 pub mod races;
 pub mod refusing;
 pub mod report;
+pub mod trial;
 pub mod world;
 
 pub use agent::{Gate, Script, ScriptedAgent, script};

@@ -130,7 +130,7 @@ impl Question {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let messages = body["messages"].as_array().cloned().unwrap_or_default();
         let (mut told, mut said, mut called) = (None, 0, false);
-        let last = messages.last().and_then(|message| instruction(message));
+        let last = messages.last().and_then(instruction);
         // A question without an instruction of its own, as that for a title, is answered with a word.
         let asked_to_go_on = messages.last().is_some_and(|message| text_of(message).contains("cut off"));
         let answers_someone = last.is_some()

@@ -104,8 +104,8 @@ impl Child {
             }
             let spent = begun.elapsed();
             match wait {
-                Wait::ForFreeze if self.is_still() => return Ok(true),
-                Wait::For(span) if spent >= span => return self.freeze(),
+                Wait::ForFreeze if is_still(&self.process) => return Ok(true),
+                Wait::For(span) if spent >= span => return freeze(&mut self.process),
                 _ if spent >= PATIENCE => {
                     self.wedged = true;
                     return Ok(false);
@@ -113,39 +113,6 @@ impl Child {
                 _ => {}
             }
             std::thread::sleep(LOOK);
-        }
-    }
-
-    /// Without standing still first, a sync in flight can report a success that the cut belies.
-    fn freeze(&mut self) -> anyhow::Result<bool> {
-        self.signal(nix::sys::signal::Signal::SIGSTOP)?;
-        while !self.is_still() {
-            if self.process.try_wait()?.is_some() {
-                return Ok(false);
-            }
-            std::thread::sleep(LOOK);
-        }
-        Ok(true)
-    }
-
-    fn is_still(&self) -> bool {
-        // Every thread must have stopped, not only the one that is named first.
-        let tasks = format!("/proc/{}/task", self.process.id());
-        let Ok(tasks) = std::fs::read_dir(tasks) else { return false };
-        let mut states = tasks.flatten().map(|task| std::fs::read_to_string(task.path().join("stat")));
-        states.all(|stat| {
-            let stat = stat.unwrap_or_default();
-            let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
-            state == Some("T")
-        })
-    }
-
-    fn signal(&self, signal: nix::sys::signal::Signal) -> anyhow::Result<()> {
-        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.process.id())?);
-        // A child that ended by itself meanwhile needs none.
-        match nix::sys::signal::kill(pid, signal) {
-            Ok(()) | Err(nix::errno::Errno::ESRCH) => Ok(()),
-            Err(error) => Err(error.into()),
         }
     }
 
@@ -204,4 +171,44 @@ pub fn run_limited(words: &[&OsStr], file_bytes_max: u64) -> anyhow::Result<Ende
     let mut child = Child::start_through(&["env", "--ignore-signal=XFSZ", "prlimit", &limit], words, &[])?;
     child.wait(Wait::ForEnd)?;
     child.end()
+}
+
+/// Lets a process stand still, all its threads; says whether it still lives. Without that, a sync in flight can report a
+/// success that a power cut belies.
+///
+/// # Errors
+/// When it cannot be told to.
+pub fn freeze(process: &mut std::process::Child) -> anyhow::Result<bool> {
+    signal(process, nix::sys::signal::Signal::SIGSTOP)?;
+    while !is_still(process) {
+        if process.try_wait()?.is_some() {
+            return Ok(false);
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(true)
+}
+
+fn is_still(process: &std::process::Child) -> bool {
+    // Every thread must have stopped, not only the one that is named first.
+    let tasks = format!("/proc/{}/task", process.id());
+    let Ok(tasks) = std::fs::read_dir(tasks) else { return false };
+    let mut states = tasks.flatten().map(|task| std::fs::read_to_string(task.path().join("stat")));
+    states.all(|stat| {
+        let stat = stat.unwrap_or_default();
+        let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+        state == Some("T")
+    })
+}
+
+/// Sends a signal; a process that ended by itself meanwhile needs none.
+///
+/// # Errors
+/// When it may not be sent.
+pub fn signal(process: &std::process::Child, signal: nix::sys::signal::Signal) -> anyhow::Result<()> {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(process.id())?);
+    match nix::sys::signal::kill(pid, signal) {
+        Ok(()) | Err(nix::errno::Errno::ESRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }

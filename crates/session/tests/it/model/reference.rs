@@ -352,8 +352,10 @@ impl Model {
                 self.event("step_started");
             }
             Progress::Completed => {
-                let said = &self.run(run).expect("it is open").said;
-                let silent = said.iter().all(|said| matches!(said, Said::Steered(..)));
+                // All that its answer holds, also what the runs before it said.
+                let answers = self.seen.turns.iter().flat_map(|turn| &turn.answers);
+                let answer = answers.filter(|answer| answer.iter().any(|one| one.id == run)).flatten();
+                let silent = answer.flat_map(|run| &run.said).all(|said| matches!(said, Said::Steered(..)));
                 let error = "The agent ended without an answer.".to_owned();
                 self.end(if silent { RunEnd::Failed { error } } else { RunEnd::Completed });
                 self.start_next();

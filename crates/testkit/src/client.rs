@@ -1,0 +1,224 @@
+//! A small blocking client of the public API, for campaigns: plain HTTP over one socket, and every byte of a stream as
+//! it came.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+/// Longest wait for anything. Only a failing campaign waits this long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where a server is, and who asks.
+#[derive(Debug, Clone)]
+pub struct Client {
+    pub port: u16,
+    pub token: String,
+}
+
+/// A reply.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub body: Value,
+}
+
+impl Client {
+    fn connect(&self, method: &str, path: &str, headers: &str, body: &str) -> anyhow::Result<TcpStream> {
+        let mut socket = TcpStream::connect(("127.0.0.1", self.port))?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        let length = body.len();
+        let token = &self.token;
+        let head = format!(
+            "{method} /api/v1{path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n"
+        );
+        socket.write_all(head.as_bytes())?;
+        socket.write_all(body.as_bytes())?;
+        Ok(socket)
+    }
+
+    /// Asks something.
+    ///
+    /// # Errors
+    /// When no whole answer comes.
+    pub fn ask(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Reply> {
+        let mut socket = self.connect(method, path, "", &body.to_string())?;
+        let mut bytes = Vec::new();
+        socket.read_to_end(&mut bytes)?;
+        let end = find(&bytes, b"\r\n\r\n").context("a reply has a head")?;
+        let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+        let status = head.split_whitespace().nth(1).context("a reply has a status")?.parse()?;
+        let mut body = bytes.split_off(end + 4);
+        if head.contains("transfer-encoding: chunked") {
+            body = unchunked(&body);
+        }
+        Ok(Reply { status, body: serde_json::from_slice(&body).unwrap_or_default() })
+    }
+
+    /// Asks something that must be done.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn must(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let reply = self.ask(method, path, body)?;
+        if !(200..300).contains(&reply.status) {
+            bail!("{method} {path}: {} {}", reply.status, reply.body);
+        }
+        Ok(reply.body)
+    }
+
+    /// Makes a session.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(&self) -> anyhow::Result<String> {
+        let made = self.must("POST", "/sessions", &serde_json::json!({ "title": "trial" }))?;
+        Ok(made["session"].as_str().context("a session has an id")?.to_owned())
+    }
+
+    /// Posts a message.
+    ///
+    /// # Errors
+    /// When it is not kept.
+    pub fn post(&self, session: &str, text: &str) -> anyhow::Result<Value> {
+        self.must("POST", &format!("/sessions/{session}/messages"), &serde_json::json!({ "text": text }))
+    }
+
+    /// Opens a stream of a session's events.
+    ///
+    /// # Errors
+    /// When the server says no.
+    pub fn follow(&self, session: &str, after: Option<u64>) -> anyhow::Result<Stream> {
+        let cursor = after.map_or_else(String::new, |after| format!("last-event-id: {after}\r\n"));
+        let mut socket = self.connect("GET", &format!("/sessions/{session}/events"), &cursor, "")?;
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            socket.read_exact(&mut byte)?;
+            head.push(byte[0]);
+        }
+        let status = String::from_utf8_lossy(&head);
+        if !status.starts_with("HTTP/1.1 200") {
+            bail!("no stream: {}", status.lines().next().unwrap_or_default());
+        }
+        Ok(Stream { socket, waiting: Vec::new(), chunk: Vec::new() })
+    }
+}
+
+/// A stream of events, byte by byte if need be.
+#[derive(Debug)]
+pub struct Stream {
+    socket: TcpStream,
+    /// Bytes of the body that were not given yet.
+    waiting: Vec<u8>,
+    /// Bytes of the connection that are not a whole chunk yet.
+    chunk: Vec<u8>,
+}
+
+/// One event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Event {
+    pub name: String,
+    pub id: Option<u64>,
+    pub data: String,
+}
+
+impl Event {
+    /// What happened, when it is an entry: its kind and body.
+    pub fn happened(&self) -> Option<(String, Value)> {
+        let entry: Value = serde_json::from_str(&self.data).ok()?;
+        let event = entry["event"].as_object()?.iter().next()?;
+        Some((event.0.clone(), event.1.clone()))
+    }
+}
+
+impl Stream {
+    /// More bytes of the body; nothing at its end.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub fn more(&mut self) -> anyhow::Result<Option<Vec<u8>>> {
+        loop {
+            if let Some((bytes, rest)) = take_chunk(&self.chunk) {
+                self.chunk = rest;
+                return Ok((!bytes.is_empty()).then_some(bytes));
+            }
+            let mut piece = [0; 16 * 1024];
+            match self.socket.read(&mut piece)? {
+                0 => return Ok(None),
+                count => self.chunk.extend_from_slice(&piece[..count]),
+            }
+        }
+    }
+
+    /// The next event; nothing when the stream ended.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub fn event(&mut self) -> anyhow::Result<Option<Event>> {
+        loop {
+            if let Some(end) = find(&self.waiting, b"\n\n") {
+                let event: Vec<u8> = self.waiting.drain(..end + 2).collect();
+                return Ok(Some(parse(&String::from_utf8_lossy(&event))));
+            }
+            match self.more()? {
+                Some(bytes) => self.waiting.extend(bytes),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The next entry of a kind.
+    ///
+    /// # Errors
+    /// When the stream ends before.
+    pub fn until(&mut self, kind: &str) -> anyhow::Result<(u64, Value)> {
+        loop {
+            let event = self.event()?.with_context(|| format!("the stream ended before {kind}"))?;
+            if let (Some(id), Some((happened, body))) = (event.id, event.happened())
+                && happened == kind
+            {
+                return Ok((id, body));
+            }
+        }
+    }
+}
+
+/// Reads an event as our server writes it: one field a line.
+pub fn parse(text: &str) -> Event {
+    let mut event = Event::default();
+    for line in text.lines() {
+        match line.split_once(": ") {
+            Some(("event", name)) => name.clone_into(&mut event.name),
+            Some(("id", id)) => event.id = id.parse().ok(),
+            Some(("data", data)) => data.clone_into(&mut event.data),
+            _ => {}
+        }
+    }
+    event
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+/// The first whole chunk, and what follows it.
+fn take_chunk(bytes: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let line = find(bytes, b"\r\n")?;
+    let size = usize::from_str_radix(std::str::from_utf8(&bytes[..line]).ok()?.trim(), 16).ok()?;
+    let end = line + 2 + size + 2;
+    (bytes.len() >= end).then(|| (bytes[line + 2..line + 2 + size].to_vec(), bytes[end..].to_vec()))
+}
+
+fn unchunked(bytes: &[u8]) -> Vec<u8> {
+    let (mut all, mut rest) = (Vec::new(), bytes.to_vec());
+    while let Some((chunk, after)) = take_chunk(&rest) {
+        all.extend(chunk);
+        rest = after;
+    }
+    all
+}

@@ -1,0 +1,210 @@
+//! The released binary on trial: started, killed, cut from power and started again, beside a scripted model and the
+//! judge. All of them are processes of their own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+/// How long a server may take until it is ready. Only a failing trial waits this long.
+const READY_MAX: Duration = Duration::from_secs(30);
+
+/// A free port of this machine.
+///
+/// # Errors
+/// When there is none.
+pub fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// The current moment, for waiting.
+#[expect(clippy::disallowed_methods, reason = "a trial waits in real time")]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// A binary beside this one.
+///
+/// # Errors
+/// When it was not built.
+pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name(name);
+    if !path.exists() {
+        bail!("{} is not built; the recipe in the justfile builds it", path.display());
+    }
+    Ok(path)
+}
+
+/// A process that ends with its owner.
+#[derive(Debug)]
+pub struct Process(pub Child);
+
+impl Process {
+    /// Kills it at once and waits until it is gone.
+    pub fn kill(&mut self) {
+        // One that ended by itself cannot be killed, which is as good.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// How a server is set up.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    pub home: PathBuf,
+    pub data: PathBuf,
+    pub port: u16,
+    pub model_url: String,
+    /// The wire format: `openai` or `anthropic`.
+    pub provider: &'static str,
+    pub model: &'static str,
+    pub takes_prefix: bool,
+    pub tools: bool,
+    pub window_tokens: u64,
+}
+
+impl Setup {
+    /// Writes the configuration and makes a token.
+    ///
+    /// # Errors
+    /// When either cannot be done.
+    pub fn prepare(&self) -> anyhow::Result<String> {
+        std::fs::create_dir_all(&self.home)?;
+        let Self { data, port, provider, model_url, model, takes_prefix, tools, window_tokens, .. } = self;
+        let output_tokens_max = window_tokens / 4;
+        let config = format!(
+            "data = {data:?}\nlisten = \"127.0.0.1:{port}\"\ndrain_seconds = 5\n[[models]]\nname = \"trial\"\n\
+             provider = {provider:?}\nurl = {model_url:?}\nmodel = {model:?}\ntakes_prefix = {takes_prefix}\n\
+             tools = {tools}\nwindow_tokens = {window_tokens}\noutput_tokens_max = {output_tokens_max}\n"
+        );
+        std::fs::write(self.config(), config)?;
+        let made = self.command()?.args(["token", "new"]).output()?;
+        if !made.status.success() {
+            bail!("no token: {}", String::from_utf8_lossy(&made.stderr));
+        }
+        Ok(String::from_utf8_lossy(&made.stdout).trim().to_owned())
+    }
+
+    fn config(&self) -> PathBuf {
+        self.home.join("config.toml")
+    }
+
+    /// The base of the API.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The binary with this configuration.
+    ///
+    /// # Errors
+    /// When it was not built.
+    pub fn command(&self) -> anyhow::Result<Command> {
+        let mut command = Command::new(binary("everturn")?);
+        command.arg("--config").arg(self.config()).env("HOME", &self.home).env("EVERTURN_LOG", "warn");
+        Ok(command)
+    }
+
+    /// Starts the server and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn serve(&self) -> anyhow::Result<Process> {
+        let log = std::fs::File::options().create(true).append(true).open(self.home.join("serve.log"))?;
+        let mut command = self.command()?;
+        command.arg("serve").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+        let mut server = Process(command.spawn()?);
+        let out = server.0.stdout.take().context("its output")?;
+        for line in BufReader::new(out).lines() {
+            if line?.starts_with("ready on") {
+                return Ok(server);
+            }
+        }
+        let told = std::fs::read_to_string(self.home.join("serve.log")).unwrap_or_default();
+        bail!("the server ended before it was ready: {}", told.lines().last().unwrap_or_default())
+    }
+}
+
+/// Starts the scripted model.
+///
+/// # Errors
+/// When it does not listen.
+pub fn scripted_model() -> anyhow::Result<(Process, u16)> {
+    let port = free_port()?;
+    let model =
+        Process(Command::new(binary("scripted-model")?).arg(port.to_string()).stdin(Stdio::null()).spawn()?);
+    wait_for_port(port, READY_MAX)?;
+    Ok((model, port))
+}
+
+/// Waits until something listens.
+///
+/// # Errors
+/// When nothing does for too long.
+pub fn wait_for_port(port: u16, most: Duration) -> anyhow::Result<()> {
+    let deadline = now() + most;
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
+        if now() > deadline {
+            bail!("nothing listens on port {port}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// The judge at work.
+#[derive(Debug)]
+pub struct Judge {
+    process: Process,
+}
+
+impl Judge {
+    /// Lets the judge play on a server.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(
+        setup: &Setup,
+        token: &str,
+        history: &Path,
+        sessions: usize,
+        seed: u64,
+    ) -> anyhow::Result<Self> {
+        let mut command = Command::new(binary("judge")?);
+        command.arg(setup.url()).arg(token).arg(history).arg(sessions.to_string()).arg(seed.to_string());
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        Ok(Self { process: Process(child) })
+    }
+
+    /// Ends the play; answers what the judge says, and whether all was well.
+    ///
+    /// # Errors
+    /// When the judge fails.
+    pub fn verdict(mut self) -> anyhow::Result<(Vec<String>, bool)> {
+        drop(self.process.0.stdin.take());
+        let out = self.process.0.stdout.take().context("its output")?;
+        let lines: Vec<String> = BufReader::new(out).lines().collect::<Result<_, _>>()?;
+        let status = self.process.0.wait()?;
+        let told = lines.last().is_some_and(|line| line.starts_with("verdict"));
+        if !told {
+            bail!("the judge ended without a verdict ({status}): {lines:?}");
+        }
+        Ok((lines, status.success()))
+    }
+}
+
+/// Tells how far a long trial is.
+#[expect(clippy::print_stderr, reason = "progress of a campaign, beside its figures")]
+pub fn progress(text: &str) {
+    eprint!("\r{text}    ");
+    drop(std::io::stderr().flush());
+}
