@@ -69,7 +69,8 @@ pub type Log = Vec<Shown>;
 pub fn judge(records: &[Record], logs: &BTreeMap<Uuid, Log>) -> Judgement {
     let mut judgement = Judgement::default();
     for (session, log) in logs {
-        let mut one = OfSession { session: *session, log, judgement: &mut judgement };
+        let events = log.iter().map(event).collect();
+        let mut one = OfSession { session: *session, log, events, judgement: &mut judgement };
         one.log_itself();
         one.readers(records);
         one.messages(records);
@@ -91,14 +92,22 @@ pub fn judge(records: &[Record], logs: &BTreeMap<Uuid, Log>) -> Judgement {
 struct OfSession<'a> {
     session: Uuid,
     log: &'a Log,
+    events: Vec<Event>,
     judgement: &'a mut Judgement,
 }
 
-/// An entry's event: its kind and body.
-fn event(shown: &Shown) -> (String, Value) {
+/// What an entry says that happened.
+struct Event {
+    seq: u64,
+    kind: String,
+    body: Value,
+}
+
+fn event(shown: &Shown) -> Event {
     let entry: Value = serde_json::from_str(&shown.data).unwrap_or_default();
     let event = entry["event"].as_object().and_then(|event| event.iter().next());
-    event.map_or_else(Default::default, |(kind, body)| (kind.clone(), body.clone()))
+    let (kind, body) = event.map_or_else(Default::default, |(kind, body)| (kind.clone(), body.clone()));
+    Event { seq: shown.seq, kind, body }
 }
 
 impl OfSession<'_> {
@@ -159,13 +168,10 @@ impl OfSession<'_> {
     /// A message that was accepted is there once, as it was sent, in the order of sending.
     fn messages(&mut self, records: &[Record]) {
         let mut posted: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
-        for shown in self.log {
-            let (kind, body) = event(shown);
-            if kind == "message_posted" {
-                let key = body["key"].as_str().unwrap_or_default().to_owned();
-                let text = body["message"]["text"].as_str().unwrap_or_default().to_owned();
-                posted.entry(key).or_default().push((shown.seq, text));
-            }
+        for Event { seq, body, .. } in self.events.iter().filter(|event| event.kind == "message_posted") {
+            let key = body["key"].as_str().unwrap_or_default().to_owned();
+            let text = body["message"]["text"].as_str().unwrap_or_default().to_owned();
+            posted.entry(key).or_default().push((*seq, text));
         }
         let mut sent = BTreeSet::new();
         let mut outcomes: BTreeMap<&str, &Outcome> = BTreeMap::new();
@@ -231,19 +237,19 @@ impl OfSession<'_> {
         let mut open: Option<u64> = None;
         let mut ended: BTreeMap<u64, bool> = BTreeMap::new();
         let mut waiting: BTreeSet<u64> = BTreeSet::new();
-        for shown in self.log {
-            let (kind, body) = event(shown);
-            let run = body["run"].as_u64().unwrap_or(0);
+        let events = std::mem::take(&mut self.events);
+        for Event { seq, kind, body } in &events {
+            let (seq, run) = (*seq, body["run"].as_u64().unwrap_or(0));
             match kind.as_str() {
-                "message_posted" | "message_edited" => drop(waiting.insert(shown.seq)),
+                "message_posted" | "message_edited" => drop(waiting.insert(seq)),
                 "queued_removed" | "message_steered" => {
                     self.happened(if kind == "message_steered" { "steered" } else { "withdrawn" });
                     waiting.remove(&body["turn"].as_u64().unwrap_or(0));
                 }
                 "run_started" => {
                     waiting.remove(&body["turn"].as_u64().unwrap_or(0));
-                    if let Some(open) = open.replace(shown.seq) {
-                        self.wrong(Class::Doubled, format!("run {} while {open} was going on", shown.seq));
+                    if let Some(open) = open.replace(seq) {
+                        self.wrong(Class::Doubled, format!("run {seq} while {open} was going on"));
                     }
                     match body["cause"].as_str() {
                         Some("resume") => self.happened("gone on by itself"),
@@ -255,7 +261,7 @@ impl OfSession<'_> {
                 "run_ended" => {
                     let interrupted = &body["end"]["interrupted"];
                     if open.take_if(|open| *open == run).is_none() {
-                        self.wrong(Class::Doubled, format!("the end of run {run} at {}", shown.seq));
+                        self.wrong(Class::Doubled, format!("the end of run {run} at {seq}"));
                     }
                     // What is recovered of an interrupted run comes behind its end.
                     ended.insert(run, interrupted["recovering"] == true);
@@ -276,11 +282,12 @@ impl OfSession<'_> {
                 | "call_finished" | "usage_reported"
                     if ended.get(&run) == Some(&false) =>
                 {
-                    self.wrong(Class::Reordered, format!("entry {} of run {run} behind its end", shown.seq));
+                    self.wrong(Class::Reordered, format!("entry {seq} of run {run} behind its end"));
                 }
                 _ => {}
             }
         }
+        self.events = events;
         if let Some(open) = open {
             self.wrong(Class::Wedged, format!("run {open}, which does not end"));
         }
@@ -299,13 +306,14 @@ impl OfSession<'_> {
         let mut told: BTreeMap<u64, u64> = BTreeMap::new();
         let mut asked: BTreeMap<u64, String> = BTreeMap::new();
         let mut complete: BTreeMap<u64, u64> = BTreeMap::new();
-        for shown in self.log {
-            let (kind, body) = event(shown);
+        let mut steered: BTreeSet<u64> = BTreeSet::new();
+        for Event { seq, kind, body } in &self.events {
+            let seq = *seq;
             let run = body["run"].as_u64().unwrap_or(0);
             let turn = body["turn"].as_u64().unwrap_or(0);
             match kind.as_str() {
                 "message_posted" => {
-                    asked.insert(shown.seq, body["message"]["text"].as_str().unwrap_or_default().to_owned());
+                    asked.insert(seq, body["message"]["text"].as_str().unwrap_or_default().to_owned());
                 }
                 "queued_edited" => {
                     asked.insert(turn, body["message"]["text"].as_str().unwrap_or_default().to_owned());
@@ -313,12 +321,14 @@ impl OfSession<'_> {
                 "run_started" => {
                     let goes_on = matches!(body["cause"].as_str(), Some("resume" | "continue"));
                     let shown_answer = chosen.get(&turn).or(newest.get(&turn)).copied();
-                    let answer = shown_answer.filter(|_| goes_on).unwrap_or(shown.seq);
+                    let answer = shown_answer.filter(|_| goes_on).unwrap_or(seq);
                     newest.insert(turn, answer);
                     chosen.insert(turn, answer);
-                    answer_of.insert(shown.seq, answer);
+                    answer_of.insert(seq, answer);
                     told.insert(answer, turn);
                 }
+                // A message that went into the run may be answered in its place.
+                "message_steered" => drop(steered.insert(answer_of.get(&run).copied().unwrap_or(run))),
                 "text_added" => {
                     let answer = answer_of.get(&run).copied().unwrap_or(run);
                     texts.entry(answer).or_default().push_str(body["text"].as_str().unwrap_or_default());
@@ -343,13 +353,7 @@ impl OfSession<'_> {
                 .map(|(_, no)| no)
                 .max();
             let last = last.unwrap_or(0);
-            // A message that went into the run may have been answered in its place.
-            let steered = self.log.iter().any(|shown| {
-                let (kind, body) = event(shown);
-                kind == "message_steered"
-                    && answer_of.get(&body["run"].as_u64().unwrap_or(0)) == Some(&answer)
-            });
-            if last != count && !steered {
+            if last != count && !steered.contains(&answer) {
                 self.wrong(Class::Lost, format!("run {run} is complete with {last} of {count} tokens"));
             }
         }
