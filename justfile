@@ -61,6 +61,10 @@ release:
 bench-store *ARGS:
     cargo run -q --release -p testkit --no-default-features --bin bench-store -- {{ARGS}}
 
+# Measure the released binary: the price of durability, streams at once, starts, requests.
+bench-server *ARGS: release
+    cargo run -q --release -p testkit --no-default-features --bin bench-server -- {{ARGS}}
+
 # Compare row layouts of the store on this machine.
 layouts *ARGS:
     cargo run -q --release -p testkit --no-default-features --bin layouts -- {{ARGS}}

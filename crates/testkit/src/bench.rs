@@ -13,6 +13,7 @@ mod place;
 mod prose;
 mod recording;
 mod recovery;
+mod server;
 mod size;
 mod speed;
 
@@ -80,5 +81,16 @@ impl Bench {
         }
         self.report.note(&format!("load average {}", place::load_average()?));
         Ok(self.report.verdict("bench-store"))
+    }
+
+    /// Measures the released binary. Says whether everything reached its goal.
+    ///
+    /// # Errors
+    /// When something could not be measured at all.
+    pub fn run_server(mut self, wanted: &[String]) -> Result<bool> {
+        self.report.note(&format!("{}, load average {}", self.size.name(), place::load_average()?));
+        server::measure(&mut self, wanted)?;
+        self.report.note(&format!("load average {}", place::load_average()?));
+        Ok(self.report.verdict("bench-server"))
     }
 }

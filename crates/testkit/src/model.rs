@@ -27,6 +27,8 @@ pub struct Told {
     pub call: bool,
     /// Tokens of reasoning before the answer.
     pub think: u64,
+    /// Tell with each token when it was said, in microseconds since 1970.
+    pub stamp: bool,
     /// Refuse the first so many requests of this tag with this status.
     pub refuse: Option<(u64, u16)>,
 }
@@ -47,6 +49,7 @@ impl Told {
             cut: number("cut"),
             call: words.contains(&"call"),
             think: number("think").unwrap_or(0),
+            stamp: words.contains(&"stamp"),
             refuse: number("refuse").map(|count| (count, 503)),
         })
     }
@@ -215,10 +218,22 @@ async fn speak(socket: &mut TcpStream, format: Format, asked: &Question) -> std:
         if let Some(pace) = &mut pace {
             pace.tick().await;
         }
-        socket.write_all(format.text(&format!("{}.{no} ", told.tag)).as_bytes()).await?;
+        let token = if told.stamp {
+            format!("{}.{no}@{} ", told.tag, now_micros())
+        } else {
+            format!("{}.{no} ", told.tag)
+        };
+        socket.write_all(format.text(&token).as_bytes()).await?;
         here += 1;
     }
     socket.write_all(format.end("stop", here).as_bytes()).await
+}
+
+/// Microseconds since 1970: what two processes of one machine can compare.
+#[expect(clippy::disallowed_methods, reason = "a peer of the product, not a part of it")]
+pub fn now_micros() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 impl Format {

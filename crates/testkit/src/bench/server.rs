@@ -1,0 +1,97 @@
+//! What the released binary is measured by: beside a proxy without storage, beside a bare commit, beside its own
+//! `/health`, all in the same run.
+
+mod price;
+mod requests;
+mod starts;
+mod streams;
+mod wire;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use rusqlite::Connection;
+
+use super::figures::quantile;
+use super::{Bench, bare, place};
+use crate::client::Client;
+use crate::trial::{Process, Setup, free_port, scripted_model};
+
+/// Commits measured for a bare one.
+const COMMITS: usize = 300;
+
+pub(crate) fn measure(bench: &mut Bench, wanted: &[String]) -> Result<()> {
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
+    if is_wanted("price") {
+        price::measure(bench)?;
+    }
+    if is_wanted("streams") {
+        streams::measure(bench)?;
+    }
+    if is_wanted("starts") {
+        starts::measure(bench)?;
+    }
+    if is_wanted("requests") {
+        requests::measure(bench)?;
+    }
+    Ok(())
+}
+
+/// A server on a directory, with the scripted model.
+struct Stage {
+    setup: Setup,
+    client: Client,
+    model_port: u16,
+    _model: Process,
+    directory: tempfile::TempDir,
+}
+
+impl Stage {
+    fn new() -> Result<Self> {
+        let directory = place::directory()?;
+        let (model, model_port) = scripted_model()?;
+        let setup = Setup {
+            home: directory.path().to_owned(),
+            data: directory.path().join("data"),
+            port: free_port()?,
+            model_url: format!("http://127.0.0.1:{model_port}/v1"),
+            provider: "openai",
+            model: "scripted",
+            takes_prefix: true,
+            tools: false,
+            window_tokens: 1_000_000,
+        };
+        let client = Client { port: setup.port, token: setup.prepare()? };
+        Ok(Self { setup, client, model_port, _model: model, directory })
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// How long bare commits take on the same disk, in milliseconds: the middle one, and that of a hundred.
+fn bare_commit(directory: &Path) -> Result<(f64, f64)> {
+    let path = directory.join("bare.db");
+    let connection: Connection = bare::connect(&path)?;
+    connection
+        .execute_batch("CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, body TEXT) STRICT")?;
+    let body = "x".repeat(200);
+    let mut times = Vec::with_capacity(COMMITS);
+    for _ in 0..COMMITS {
+        let begun = std::time::Instant::now();
+        connection.prepare_cached("INSERT INTO entries (body) VALUES (?)")?.execute([&body])?;
+        times.push(begun.elapsed().as_secs_f64() * 1e3);
+        // As a stream does, and not back to back: a disk that is kept busy is another disk.
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    Ok((quantile(&mut times, 0.5), quantile(&mut times, 0.99)))
+}
+
+/// Bytes that a process has resident.
+fn resident_bytes(process: &Process) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.0.id()))?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("a process has a size")?;
+    let kib: f64 = line.split_whitespace().nth(1).context("a size")?.parse()?;
+    Ok(kib * 1024.0)
+}
