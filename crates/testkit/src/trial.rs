@@ -5,19 +5,32 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
+use crate::dice::Dice;
+
 /// How long a server may take until it is ready. Only a failing trial waits this long.
 const READY_MAX: Duration = Duration::from_secs(30);
 
-/// A free port of this machine.
+/// A free port of this machine, outside of those that the system lends to outgoing connections: nobody takes it while a
+/// server is down.
 ///
 /// # Errors
 /// When there is none.
 pub fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    let mut dice =
+        Dice::new(u64::from(std::process::id()) << 32 | u64::from(TRIED.fetch_add(1, Ordering::Relaxed)));
+    for _ in 0..1_000 {
+        let port = 10_000 + u16::try_from(dice.below(20_000))?;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("no port is free")
 }
 
 /// The current moment, for waiting.
@@ -60,6 +73,8 @@ impl Drop for Process {
 /// How a server is set up.
 #[derive(Debug, Clone)]
 pub struct Setup {
+    /// The server's binary.
+    pub binary: PathBuf,
     pub home: PathBuf,
     pub data: PathBuf,
     pub port: u16,
@@ -87,7 +102,7 @@ impl Setup {
              tools = {tools}\nwindow_tokens = {window_tokens}\noutput_tokens_max = {output_tokens_max}\n"
         );
         std::fs::write(self.config(), config)?;
-        let made = self.command()?.args(["token", "new"]).output()?;
+        let made = self.command().args(["token", "new"]).output()?;
         if !made.status.success() {
             bail!("no token: {}", String::from_utf8_lossy(&made.stderr));
         }
@@ -104,13 +119,11 @@ impl Setup {
     }
 
     /// The binary with this configuration.
-    ///
-    /// # Errors
-    /// When it was not built.
-    pub fn command(&self) -> anyhow::Result<Command> {
-        let mut command = Command::new(binary("everturn")?);
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.binary);
         command.arg("--config").arg(self.config()).env("HOME", &self.home).env("EVERTURN_LOG", "warn");
-        Ok(command)
+        command.env_remove("EVERTURN_TOKEN").env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
+        command
     }
 
     /// Starts the server and waits until it is ready.
@@ -119,7 +132,7 @@ impl Setup {
     /// When it is not.
     pub fn serve(&self) -> anyhow::Result<Process> {
         let log = std::fs::File::options().create(true).append(true).open(self.home.join("serve.log"))?;
-        let mut command = self.command()?;
+        let mut command = self.command();
         command.arg("serve").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut server = Process(command.spawn()?);
         let out = server.0.stdout.take().context("its output")?;

@@ -1,4 +1,5 @@
 //! The agent through its door: questions and recorded streams in, bodies and deltas out.
 
 mod questions;
+mod runs;
 mod streams;

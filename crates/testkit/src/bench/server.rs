@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use super::figures::quantile;
 use super::{Bench, bare, place};
 use crate::client::Client;
-use crate::trial::{Process, Setup, free_port, scripted_model};
+use crate::trial::{Process, Setup, binary, free_port, scripted_model};
 
 /// Commits measured for a bare one.
 const COMMITS: usize = 300;
@@ -51,6 +51,7 @@ impl Stage {
         let directory = place::directory()?;
         let (model, model_port) = scripted_model()?;
         let setup = Setup {
+            binary: binary("everturn")?,
             home: directory.path().to_owned(),
             data: directory.path().join("data"),
             port: free_port()?,

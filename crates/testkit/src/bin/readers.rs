@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 use testkit::Report;
 use testkit::client::{Client, parse};
-use testkit::trial::{Setup, free_port, now, scripted_model};
+use testkit::trial::{Setup, binary, free_port, now, scripted_model};
 
 /// Every so many bytes, when not at every one.
 const STRIDE: usize = 7;
@@ -20,6 +20,7 @@ fn main() -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
     let (_model, model_port) = scripted_model()?;
     let setup = Setup {
+        binary: binary("everturn")?,
         home: home.path().to_owned(),
         data: home.path().join("data"),
         port: free_port()?,

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use testkit::Report;
 use testkit::client::Client;
-use testkit::trial::{Process, Setup, free_port, wait_for_port};
+use testkit::trial::{Process, Setup, binary, free_port, wait_for_port};
 
 /// The first start fetches about 125 MB.
 const MODEL_START_MAX: Duration = Duration::from_secs(600);
@@ -42,6 +42,7 @@ fn main() -> anyhow::Result<()> {
 fn hold(report: &mut Report, provider: &'static str, model_port: u16) -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
     let setup = Setup {
+        binary: binary("everturn")?,
         home: home.path().to_owned(),
         data: home.path().join("data"),
         port: free_port()?,

@@ -7,7 +7,7 @@ use testkit::Report;
 use testkit::crash::child::freeze;
 use testkit::crash::disk::{Disk, Tools};
 use testkit::dice::Dice;
-use testkit::trial::{Judge, Setup, free_port, now, progress, scripted_model};
+use testkit::trial::{Judge, Setup, binary, free_port, now, progress, scripted_model};
 
 /// Sessions that are played at once.
 const SESSIONS: usize = 6;
@@ -62,6 +62,7 @@ fn trial(report: &mut Report, name: &str, until: Until, seed: u64) -> anyhow::Re
     let home = tempfile::tempdir()?;
     let (_model, model_port) = scripted_model()?;
     let setup = Setup {
+        binary: binary("everturn")?,
         home: home.path().to_owned(),
         data: disk.path().join("data"),
         port: free_port()?,

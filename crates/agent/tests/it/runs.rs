@@ -1,0 +1,372 @@
+//! Whole runs against a provider that answers as a test says: retries, tools, limits, going on, and a window that fills.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use agent::{
+    Agent, AnswerLimits, Broken, Model, Over, Prices, Provider, ProviderError, Reply, Request, RunLimits,
+    Sink, Tool, ToolCall, ToolOffer, Transport, Wire, Work, World,
+};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use serde_json::{Value, json};
+use session::{
+    Attachment, BlobHash, CallNo, Message, Outcome, Progress, Prompt, PromptMessage, PromptTurn, Time,
+    TurnId, Usage,
+};
+
+/// What a provider answers to one request.
+#[derive(Clone)]
+enum Answer {
+    Says(&'static str),
+    Calls(&'static str, &'static str),
+    Status(u16, Option<u64>),
+}
+
+/// Answers request by request, and keeps what it was asked. The last answer is given for ever.
+#[derive(Clone, Default)]
+struct Scripted {
+    answers: Arc<Mutex<Vec<Answer>>>,
+    asked: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Scripted {
+    fn new(answers: &[Answer]) -> Self {
+        Self { answers: Arc::new(Mutex::new(answers.to_vec())), asked: Arc::default() }
+    }
+
+    fn asked(&self) -> Vec<Value> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Transport for Scripted {
+    fn send(&self, request: Request) -> BoxFuture<'static, Result<Reply, ProviderError>> {
+        self.asked.lock().unwrap().push(serde_json::from_str(&request.body).unwrap());
+        let mut answers = self.answers.lock().unwrap();
+        let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() };
+        let chunk = |delta: Value, finish: Value| {
+            format!("data: {}\n\n", json!({ "choices": [{ "delta": delta, "finish_reason": finish }] }))
+        };
+        let bill = json!({ "choices": [], "usage": { "prompt_tokens": 100, "completion_tokens": 10 } });
+        let (status, wait, body) = match answer {
+            Answer::Says(text) => (200, None, chunk(json!({ "content": text }), json!("stop"))),
+            Answer::Calls(tool, arguments) => {
+                let call =
+                    json!({ "index": 0, "id": "c", "function": { "name": tool, "arguments": arguments } });
+                (200, None, chunk(json!({ "tool_calls": [call] }), json!("tool_calls")))
+            }
+            Answer::Status(status, wait) => {
+                (status, wait, json!({ "error": { "message": "no" } }).to_string())
+            }
+        };
+        let body = if status == 200 { format!("{body}data: {bill}\n\ndata: [DONE]\n\n") } else { body };
+        let body = stream::iter([Ok::<_, Broken>(Bytes::from(body))]).boxed();
+        std::future::ready(Ok(Reply { status, retry_after: wait.map(Duration::from_secs), body })).boxed()
+    }
+}
+
+/// Keeps what a run reports.
+#[derive(Default)]
+struct Recorder {
+    reported: Mutex<Vec<Progress>>,
+    compacted: Mutex<Vec<(String, TurnId)>>,
+    text: Mutex<String>,
+}
+
+impl Recorder {
+    fn failure(&self) -> Option<String> {
+        let reported = self.reported.lock().unwrap();
+        reported.iter().find_map(|progress| match progress {
+            Progress::Failed { error } => Some(error.clone()),
+            _ => None,
+        })
+    }
+
+    fn outcomes(&self) -> Vec<Outcome> {
+        let reported = self.reported.lock().unwrap();
+        let outcomes = reported.iter().filter_map(|progress| match progress {
+            Progress::CallFinished { outcome, .. } => Some(outcome.clone()),
+            _ => None,
+        });
+        outcomes.collect()
+    }
+}
+
+impl Sink for Recorder {
+    async fn text(&self, text: &str) -> Result<(), Over> {
+        self.text.lock().unwrap().push_str(text);
+        Ok(())
+    }
+
+    async fn reasoning(&self, _: &str) -> Result<(), Over> {
+        Ok(())
+    }
+
+    async fn draft(&self, _: CallNo, _: &str, _: &str) -> Result<(), Over> {
+        Ok(())
+    }
+
+    async fn report(&self, progress: Progress) -> Result<Vec<Message>, Over> {
+        self.reported.lock().unwrap().push(progress);
+        Ok(Vec::new())
+    }
+
+    async fn compact(&self, summary: String, through: TurnId) -> Result<(), Over> {
+        self.compacted.lock().unwrap().push((summary, through));
+        Ok(())
+    }
+}
+
+/// One file, and a clock that stands still.
+struct OneFile;
+
+impl World for OneFile {
+    fn now(&self) -> Time {
+        Time(1_700_000_000_000_000)
+    }
+
+    fn blob(&self, blob: BlobHash) -> BoxFuture<'static, Result<Option<Vec<u8>>, String>> {
+        std::future::ready(Ok((blob.0 == "known").then(|| "herons ".repeat(10_000).into_bytes()))).boxed()
+    }
+}
+
+fn agent(provider: &Scripted) -> Agent {
+    let provider = Provider {
+        wire: Wire::OpenAi,
+        url: "http://model/v1".to_owned(),
+        key: None,
+        takes_prefix: false,
+        transport: Arc::new(provider.clone()),
+        limits: AnswerLimits::default(),
+    };
+    let model = Model {
+        name: "m".to_owned(),
+        id: "m".to_owned(),
+        provider,
+        window_tokens: 1_000,
+        output_tokens_max: 100,
+        prices: Prices { input_micros: 1_000_000, output_micros: 2_000_000 },
+        uses_tools: true,
+    };
+    Agent {
+        models: vec![model],
+        tools: agent::tool::built_in(),
+        world: Arc::new(OneFile),
+        limits: RunLimits::default(),
+        instructions: None,
+    }
+}
+
+fn asks(text: &str) -> Prompt {
+    let messages = vec![PromptMessage::User(Message::text(text))];
+    Prompt { messages, turns: vec![PromptTurn { turn: TurnId(2), at: 0 }], truncated: false }
+}
+
+fn says(text: &str) -> PromptMessage {
+    PromptMessage::Assistant { text: text.to_owned(), reasoning: String::new(), calls: Vec::new() }
+}
+
+async fn run(agent: &Agent, prompt: Prompt) -> Recorder {
+    let recorder = Recorder::default();
+    agent.run(Work { prompt }, &recorder).await.unwrap();
+    recorder
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_provider_is_asked_again_when_it_wishes_and_a_refusal_ends_the_run() {
+    let provider =
+        Scripted::new(&[Answer::Status(429, Some(7)), Answer::Status(500, None), Answer::Says("hi")]);
+    let begun = tokio::time::Instant::now();
+    let recorder = run(&agent(&provider), asks("hello")).await;
+    assert_eq!((recorder.failure(), recorder.text.lock().unwrap().as_str()), (None, "hi"));
+    assert_eq!(begun.elapsed(), Duration::from_secs(7) + Duration::from_secs(1));
+    let usage = Usage { input_tokens: 100, output_tokens: 10, cost_micros: 120 };
+    assert!(recorder.reported.lock().unwrap().contains(&Progress::Usage(usage)));
+
+    let provider = Scripted::new(&[Answer::Status(401, None)]);
+    let recorder = run(&agent(&provider), asks("hello")).await;
+    assert_eq!(provider.asked().len(), 1);
+    assert!(recorder.failure().unwrap().contains("HTTP 401: no"));
+
+    let provider = Scripted::new(&[Answer::Status(429, Some(3_600))]);
+    let recorder = run(&agent(&provider), asks("hello")).await;
+    assert_eq!(provider.asked().len(), 1, "a person is told instead of kept waiting for an hour");
+    assert!(recorder.failure().unwrap().contains("could not be reached"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_are_done_and_their_outcome_shown_to_the_model() {
+    let provider = Scripted::new(&[Answer::Calls("clock", "{}"), Answer::Says("noon")]);
+    let recorder = run(&agent(&provider), asks("time?")).await;
+    assert_eq!(recorder.outcomes()[0].content, "Tuesday, 2023-11-14 22:13:20 UTC");
+    assert_eq!(provider.asked()[1]["messages"][2]["content"], "Tuesday, 2023-11-14 22:13:20 UTC");
+
+    for (tool, arguments, told) in
+        [("shell", "{}", "no tool"), ("clock", "{", "not JSON"), ("read_attachment", "{}", "its name")]
+    {
+        let provider = Scripted::new(&[Answer::Calls(tool, arguments), Answer::Says("so be it")]);
+        let recorder = run(&agent(&provider), asks("go")).await;
+        assert!(recorder.outcomes()[0].content.contains(told), "{:?}", recorder.outcomes());
+        assert_eq!(recorder.failure(), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attachment_of_the_session_is_read_in_pieces_and_no_other() {
+    let file = Attachment {
+        name: "birds.txt".to_owned(),
+        media_type: "text/plain".to_owned(),
+        blob: BlobHash("known".to_owned()),
+        size_bytes: 70_000,
+    };
+    let message = Message { text: "read it".to_owned(), attachments: vec![file] };
+    let prompt = Prompt { messages: vec![PromptMessage::User(message)], ..asks("") };
+    let provider = Scripted::new(&[
+        Answer::Calls("read_attachment", r#"{"name":"birds.txt"}"#),
+        Answer::Calls("read_attachment", r#"{"name":"birds.txt","offset":69999}"#),
+        Answer::Calls("read_attachment", r#"{"name":"other.txt"}"#),
+        Answer::Says("done"),
+    ]);
+    let mut agent = agent(&provider);
+    agent.models[0].window_tokens = 1_000_000;
+    let recorder = run(&agent, prompt).await;
+    let asked = provider.asked();
+    assert!(
+        asked[0]["messages"][0]["content"]
+            .as_str()
+            .unwrap()
+            .contains("[attached: birds.txt (text/plain, 70000 bytes)]")
+    );
+    let outcomes = recorder.outcomes();
+    assert!(
+        outcomes[0].content.starts_with("herons herons")
+            && outcomes[0].content.contains("read on with offset 32768")
+    );
+    assert_eq!(outcomes[1].content, " ");
+    assert!(outcomes[2].content.contains("There are: birds.txt"));
+}
+
+/// A tool that does not end.
+struct Endless;
+
+impl Tool for Endless {
+    fn offer(&self) -> ToolOffer {
+        ToolOffer { name: "endless".to_owned(), about: String::new(), arguments: json!({}) }
+    }
+
+    fn call(&self, _: ToolCall) -> BoxFuture<'static, Outcome> {
+        std::future::pending().boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_limit_ends_a_run_and_says_which() {
+    let forever = || Scripted::new(&[Answer::Calls("clock", "{}")]);
+    let limits: [(&str, RunLimits); 4] = [
+        ("3 steps", RunLimits { steps_max: 3, ..RunLimits::default() }),
+        ("500 tokens", RunLimits { tokens_max: 500, ..RunLimits::default() }),
+        ("a cost of 0.00", RunLimits { cost_micros_max: 300, ..RunLimits::default() }),
+        ("4 bytes of output", RunLimits { output_bytes_max: 4, ..RunLimits::default() }),
+    ];
+    for (name, limits) in limits {
+        let provider = forever();
+        let mut agent = agent(&provider);
+        agent.limits = limits;
+        let recorder = run(&agent, asks("go")).await;
+        let failure = recorder.failure().unwrap();
+        assert!(failure.contains(name) && failure.contains("Everything above is kept"), "{failure}");
+        assert!(provider.asked().len() <= 5);
+    }
+    let provider = Scripted::new(&[Answer::Calls("endless", "{}")]);
+    let mut agent = agent(&provider);
+    agent.tools.push(Arc::new(Endless));
+    agent.limits.time_max = Duration::from_secs(90);
+    let recorder = run(&agent, asks("go")).await;
+    assert!(recorder.outcomes()[0].content.contains("longer than 60 s"));
+    assert!(recorder.failure().unwrap().contains("1 minutes"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_goes_on_from_its_beginning_or_is_asked_to() {
+    for takes_prefix in [true, false] {
+        let provider = Scripted::new(&[Answer::Says(" and wait.")]);
+        let mut agent = agent(&provider);
+        agent.models[0].provider.takes_prefix = takes_prefix;
+        let mut prompt = asks("herons?");
+        prompt.messages.push(says("They wade"));
+        run(&agent, prompt).await;
+        let messages = provider.asked()[0]["messages"].as_array().unwrap().clone();
+        assert_eq!(messages[1], json!({ "role": "assistant", "content": "They wade" }));
+        if takes_prefix {
+            assert_eq!(messages.len(), 2);
+        } else {
+            assert_eq!((messages.len(), &messages[2]["role"]), (3, &json!("user")));
+        }
+    }
+}
+
+/// Ten turns of 240 bytes a side: more than the window of 1,000 tokens.
+fn long() -> Prompt {
+    let mut prompt = Prompt::default();
+    for turn in 1..=10 {
+        prompt.turns.push(PromptTurn { turn: TurnId(turn), at: prompt.messages.len() });
+        prompt.messages.push(PromptMessage::User(Message::text(format!("q{turn} {}", "x".repeat(236)))));
+        if turn < 10 {
+            prompt.messages.push(says(&format!("a{turn} {}", "y".repeat(236))));
+        }
+    }
+    prompt
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_window_that_fills_is_summarised_and_what_is_sent_fits() {
+    let provider = Scripted::new(&[Answer::Says("They spoke of q1 to q7."), Answer::Says("fine")]);
+    let recorder = run(&agent(&provider), long()).await;
+    let asked = provider.asked();
+    let compacted = recorder.compacted.lock().unwrap().clone();
+    assert_eq!(compacted.len(), 1);
+    let (summary, through) = &compacted[0];
+    assert_eq!(summary, "They spoke of q1 to q7.");
+    let messages = asked[1]["messages"].as_array().unwrap();
+    assert!(messages[0]["content"].as_str().unwrap().contains("They spoke of q1"));
+    assert!(
+        messages[1]["content"].as_str().unwrap().starts_with(&format!("q{} ", through.0 + 1)),
+        "the rest follows"
+    );
+    assert!(messages.last().unwrap()["content"].as_str().unwrap().starts_with("q10 "));
+    let size = |body: &Value| body["messages"].to_string().len();
+    assert!(
+        asked.iter().all(|body| size(body) < 900 * 3 + 1_000),
+        "{:?}",
+        asked.iter().map(size).collect::<Vec<_>>()
+    );
+    assert_eq!(recorder.failure(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_summary_the_oldest_turns_are_left_out() {
+    let provider = Scripted::new(&[Answer::Status(400, None), Answer::Says("fine")]);
+    let recorder = run(&agent(&provider), long()).await;
+    assert!(recorder.compacted.lock().unwrap().is_empty());
+    let messages = provider.asked()[1]["messages"].as_array().unwrap().clone();
+    assert_eq!(messages[0]["role"], "user");
+    assert!(messages.last().unwrap()["content"].as_str().unwrap().starts_with("q10 "));
+    assert!(
+        messages.iter().map(|message| message["content"].as_str().unwrap().len()).sum::<usize>() <= 2_700
+    );
+    assert_eq!(recorder.text.lock().unwrap().as_str(), "fine");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_larger_than_the_window_is_cut_to_fit() {
+    let provider = Scripted::new(&[Answer::Says("fine")]);
+    run(&agent(&provider), asks(&format!("{} the end", "ü".repeat(10_000)))).await;
+    let sent = provider.asked()[0]["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert!(
+        sent.len() <= 2_800 && sent.ends_with("the end") && sent.starts_with("[the beginning was left out]")
+    );
+}

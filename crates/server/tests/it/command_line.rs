@@ -1,0 +1,117 @@
+//! The command line as a person uses it, and what it refuses.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use crate::stage::Stage;
+
+fn run(stage: &Stage, words: &[&str]) -> Output {
+    stage.setup.command().env("EVERTURN_TOKEN", &stage.client.token).args(words).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn send_sessions_and_tail() {
+    let stage = Stage::new();
+    let sent = run(&stage, &["send", "say 3 of word"]);
+    assert!(sent.status.success());
+    assert!(said(&sent).starts_with("word.1 word.2 word.3 "), "{}", said(&sent));
+    let listed = said(&run(&stage, &["sessions"]));
+    let session = listed.split_whitespace().next().unwrap();
+    let log = said(&run(&stage, &["tail", "--once", session]));
+    assert!(log.lines().count() >= 6 && log.lines().next().unwrap().contains("session_created"), "{log}");
+    let more = run(&stage, &["send", "--session", session, "--no-wait", "say 1 of more"]);
+    assert!(said(&more).contains("\"turn\":"));
+    let failing = run(&stage, &["tail", "--once", "00000000-0000-0000-0000-000000000009"]);
+    assert!(!failing.status.success());
+    assert!(String::from_utf8_lossy(&failing.stderr).contains("There is no session"));
+}
+
+#[test]
+fn a_talk_through_a_pipe_is_answered_to_its_end_and_through_a_restart() {
+    let mut stage = Stage::new();
+    let mut command = stage.setup.command();
+    let talk = command.env("EVERTURN_TOKEN", &stage.client.token).arg("chat");
+    let mut talk = talk.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = talk.stdin.take().unwrap();
+    writeln!(input, "say 60 of word pace 20").unwrap();
+    // The server goes away in the middle of the answer.
+    let session = loop {
+        let listed = said(&run(&stage, &["sessions"]));
+        if let Some(line) = listed.lines().find(|line| line.contains('*')) {
+            break line.split_whitespace().next().unwrap().to_owned();
+        }
+    };
+    stage.client.follow(&session, Some(0)).unwrap().until("text_added").unwrap();
+    stage.restart();
+    drop(input);
+    let output = talk.wait_with_output().unwrap();
+    let words: Vec<String> = said(&output)
+        .split_whitespace()
+        .filter(|word| word.starts_with("word."))
+        .map(str::to_owned)
+        .collect();
+    let expected: Vec<String> = (1..=60).map(|no| format!("word.{no}")).collect();
+    assert_eq!(words, expected);
+    assert!(said(&output).contains("it goes on"), "{}", said(&output));
+}
+
+#[test]
+fn without_a_token_or_a_server_it_says_what_to_do() {
+    let stage = Stage::new();
+    let output = stage.setup.command().arg("sessions").output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("everturn token new --save"));
+    let saved = stage.setup.command().args(["token", "new", "--save"]).output().unwrap();
+    assert!(saved.status.success() && saved.stdout.is_empty());
+    assert!(stage.setup.command().arg("sessions").output().unwrap().status.success());
+    let away = stage.setup.command().args(["--url", "http://127.0.0.1:1", "sessions"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&away.stderr).contains("cannot be reached"));
+}
+
+#[test]
+fn a_server_that_others_could_reach_or_without_a_model_does_not_start() {
+    let home = tempfile::tempdir().unwrap();
+    let serve = |config: &str| {
+        let path = home.path().join("config.toml");
+        std::fs::write(&path, config).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_everturn"));
+        command.env("HOME", home.path()).arg("--config").arg(path).arg("serve").output().unwrap()
+    };
+    let open = serve("listen = '0.0.0.0:8440'");
+    assert!(!open.status.success());
+    assert!(String::from_utf8_lossy(&open.stderr).contains("which others can reach"));
+    let none = serve(&format!("data = {:?}", home.path().join("data")));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("everturn init"));
+}
+
+#[test]
+fn init_writes_a_configuration_that_serves() {
+    let stage = Stage::new();
+    let home = tempfile::tempdir().unwrap();
+    let command = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_everturn"));
+        command.env("HOME", home.path()).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
+        command
+    };
+    let made = command()
+        .args(["init", "--model-url", &stage.setup.model_url, "--model", "scripted", "--key-env", ""])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let twice = command()
+        .args(["init", "--model-url", "http://x", "--model", "m", "--key-env", ""])
+        .output()
+        .unwrap();
+    assert!(!twice.status.success());
+    let folder = home.path().join(".config/everturn");
+    for file in ["config.toml", "token"] {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(folder.join(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+}
