@@ -20,7 +20,7 @@ use super::{Fault, background, checkpoint, wal};
 
 /// Marks a file as ours: "EvTs". Another form of the tables gets another number, and the file is made anew.
 const APPLICATION_ID: i64 = 0x4576_5473;
-const FORM: i64 = 1;
+const FORM: i64 = 2;
 
 /// Sessions whose words are made durable together when the file is made anew.
 const REBUILT_AT_ONCE: usize = 500;
@@ -34,8 +34,12 @@ CREATE TABLE written (generation BLOB NOT NULL, commits INTEGER NOT NULL) STRICT
 CREATE TABLE logs (no INTEGER PRIMARY KEY, commits INTEGER NOT NULL) STRICT;
 CREATE INDEX logs_by_commits ON logs (commits);
 -- Texts that can be found; the words are in `fulltext` under the same id, the text itself only in the log.
-CREATE TABLE documents (id INTEGER PRIMARY KEY, no INTEGER NOT NULL, turn INTEGER NOT NULL, run INTEGER) STRICT;
+-- `seq` is the entry that completed the text.
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY, no INTEGER NOT NULL, turn INTEGER NOT NULL, run INTEGER, seq INTEGER NOT NULL
+) STRICT;
 CREATE INDEX documents_by_turn ON documents (no, turn, run);
+CREATE INDEX documents_by_seq ON documents (no, seq);
 CREATE VIRTUAL TABLE fulltext USING fts5 (
     text,
     content = '',
@@ -118,8 +122,8 @@ impl Search {
         Ok(search)
     }
 
-    /// Makes the words of those logs anew that are in commits on which no log relies: a disk that did not keep what it
-    /// said may have lost the entries and kept the words.
+    /// Takes back words of entries that no log relies on: a disk that did not keep what it said may have lost the entries
+    /// and kept the words. What is there of them comes again when it is indexed.
     fn catch_up(&mut self, main: &Connection, tail: &Tail, relied: u64) -> Result<(), Fault> {
         let Some(connection) = &self.connection else { return Ok(()) };
         let mut select = connection.prepare("SELECT no FROM logs WHERE commits > ? ORDER BY no")?;
@@ -130,22 +134,45 @@ impl Search {
             return Ok(());
         }
         for no in ahead {
-            self.remove_words(no)?;
             let log = main
                 .prepare_cached(
                     "SELECT base_seq, indexed_to FROM watermarks JOIN logs USING (no) WHERE no = ? AND trunk = 0",
                 )?
                 .query_row([no], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
-            let mut found = Vec::new();
-            if let Some((base, indexed_to)) = log {
-                documents(main, tail, no, Seq(base), Seq(indexed_to), &mut found)?;
+            match log {
+                Some((base, indexed_to)) => self.take_back(main, tail, no, Seq(base), Seq(indexed_to))?,
+                None => self.remove_words(no, Seq(0))?,
             }
-            self.write(&found.iter().map(|(no, document)| (*no, document)).collect::<Vec<_>>())?;
         }
         // They are of the log that stands now, so the next start need not make them again.
         main.execute("UPDATE search SET commits = ?", [self.commits])?;
         Ok(())
+    }
+
+    /// Removes the words that came behind `indexed_to`, and puts earlier forms of them back.
+    fn take_back(
+        &mut self,
+        main: &Connection,
+        tail: &Tail,
+        no: i64,
+        base: Seq,
+        indexed_to: Seq,
+    ) -> Result<(), Fault> {
+        let Some(connection) = &self.connection else { return Ok(()) };
+        let mut select =
+            connection.prepare_cached("SELECT turn, run FROM documents WHERE no = ? AND seq > ?")?;
+        let behind: Vec<(u64, Option<u64>)> = select
+            .query_map(params![no, indexed_to.0], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        drop(select);
+        // Nothing of a text stands before its message or its run.
+        let Some(first) = behind.iter().map(|(turn, run)| run.unwrap_or(*turn)).min() else { return Ok(()) };
+        self.remove_words(no, indexed_to)?;
+        let mut found = Vec::new();
+        documents(main, tail, no, base.max(Seq(first.saturating_sub(1))), indexed_to, &mut found)?;
+        found.retain(|(_, document)| behind.contains(&(document.turn.0, run_of(document.kind))));
+        self.write(&found.iter().map(|(no, document)| (*no, document)).collect::<Vec<_>>())
     }
 
     /// Reads every log as far as it was indexed.
@@ -234,7 +261,7 @@ impl Search {
 
     /// Removes every word of a log, from the file's bytes as well.
     pub(super) fn forget(&mut self, no: i64) -> Result<(), Fault> {
-        let forgotten = self.remove_words(no).and_then(|()| self.scrub());
+        let forgotten = self.remove_words(no, Seq(0)).and_then(|()| self.scrub());
         match forgotten {
             Ok(()) => Ok(()),
             Err(fault) => {
@@ -245,15 +272,18 @@ impl Search {
         }
     }
 
-    fn remove_words(&mut self, no: i64) -> Result<(), Fault> {
+    /// Removes the words of a log that came behind an entry.
+    fn remove_words(&mut self, no: i64, after: Seq) -> Result<(), Fault> {
         let Some(connection) = &self.connection else {
             return Ok(remove(&self.path)?);
         };
         connection.execute_batch("BEGIN IMMEDIATE")?;
         connection.execute("UPDATE written SET commits = ?", [self.commits + 1])?;
-        connection
-            .execute("DELETE FROM fulltext WHERE rowid IN (SELECT id FROM documents WHERE no = ?)", [no])?;
-        connection.execute("DELETE FROM documents WHERE no = ?", [no])?;
+        connection.execute(
+            "DELETE FROM fulltext WHERE rowid IN (SELECT id FROM documents WHERE no = ? AND seq > ?)",
+            params![no, after.0],
+        )?;
+        connection.execute("DELETE FROM documents WHERE no = ? AND seq > ?", params![no, after.0])?;
         connection.execute("DELETE FROM logs WHERE no = ?", [no])?;
         fault::hit("forget.before_commit")?;
         connection.execute_batch("COMMIT")?;
@@ -358,6 +388,13 @@ fn documents(
     Ok(())
 }
 
+fn run_of(kind: DocumentKind) -> Option<u64> {
+    match kind {
+        DocumentKind::Message => None,
+        DocumentKind::Answer(run) => Some(run.0),
+    }
+}
+
 /// The words of a document, to be made findable under its id.
 struct Words<'a> {
     id: i64,
@@ -367,23 +404,20 @@ struct Words<'a> {
 }
 
 fn note<'a>(connection: &Connection, no: i64, document: &'a Document) -> Result<Words<'a>, Fault> {
-    let run = match document.kind {
-        DocumentKind::Message => None,
-        DocumentKind::Answer(run) => Some(run.0),
-    };
+    let run = run_of(document.kind);
     let known: Option<i64> = connection
         .prepare_cached("SELECT id FROM documents WHERE no = ? AND turn = ? AND run IS ?")?
         .query_row(params![no, document.turn.0, run], |row| row.get(0))
         .optional()?;
     let text = &document.text;
     if let Some(id) = known {
+        let mut update = connection.prepare_cached("UPDATE documents SET seq = ? WHERE id = ?")?;
+        update.execute(params![document.seq.0, id])?;
         return Ok(Words { id, known: true, text });
     }
-    connection.prepare_cached("INSERT INTO documents (no, turn, run) VALUES (?, ?, ?)")?.execute(params![
-        no,
-        document.turn.0,
-        run
-    ])?;
+    connection
+        .prepare_cached("INSERT INTO documents (no, turn, run, seq) VALUES (?, ?, ?, ?)")?
+        .execute(params![no, document.turn.0, run, document.seq.0])?;
     Ok(Words { id: connection.last_insert_rowid(), known: false, text })
 }
 

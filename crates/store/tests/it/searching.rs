@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
+use session::{Command, Message};
 use store::conformance::Author;
 use store::sqlite::SqliteStore;
 use store::{AppendError, Catalog, Hit, LogStore};
@@ -111,4 +112,27 @@ async fn without_words_search_says_so_and_erasing_owes_them() {
     let left = found(&store, "heron").await;
     assert_eq!(left.len(), 2, "those of the session that stayed");
     assert!(left.iter().all(|hit| hit.session == session_id(1)));
+}
+
+#[tokio::test]
+async fn the_earlier_form_of_a_text_is_found_again_when_the_later_was_lost() {
+    let directory = TempDir::new().unwrap();
+    let (_, mut author) = made(directory.path()).await;
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    author.post(&store, "a run that goes on").await;
+    let turn = author.post(&store, "an egret waits").await;
+    store.settle().await.unwrap();
+    drop(store);
+    let before = TempDir::new().unwrap();
+    for file in ["everturn.db", "lock"] {
+        fs::copy(directory.path().join(file), before.path().join(file)).unwrap();
+    }
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    author.ask(&store, Command::EditQueued { turn, message: Message::text("a grebe dives") }).await;
+    store.settle().await.unwrap();
+    assert_eq!((found(&store, "egret").await.len(), found(&store, "grebe").await.len()), (0, 1));
+    drop(store);
+    fs::copy(directory.path().join("search.db"), before.path().join("search.db")).unwrap();
+    let store = SqliteStore::open(settings(before.path())).unwrap();
+    assert_eq!((found(&store, "egret").await.len(), found(&store, "grebe").await.len()), (1, 0));
 }
