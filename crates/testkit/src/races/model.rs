@@ -50,6 +50,8 @@ pub(super) struct Turn {
 pub(super) struct Run {
     pub(super) id: u64,
     pub(super) parts: Vec<Part>,
+    /// Tokens in and out.
+    used: [u64; 2],
     pub(super) end: Option<(Value, i64)>,
 }
 
@@ -132,7 +134,14 @@ impl Model {
             "text_added" | "reasoning_added" | "call_drafted" | "call_asked" | "call_finished" => {
                 self.output(fields, |parts| add_output(parts, kind, fields));
             }
-            "step_started" | "usage_reported" | "context_compacted" => {}
+            "usage_reported" => {
+                let usage = &fields["usage"];
+                let more = [number(usage, "input_tokens"), number(usage, "output_tokens")];
+                if let Some(run) = self.run(number(fields, "run")) {
+                    run.used = [run.used[0] + more[0], run.used[1] + more[1]];
+                }
+            }
+            "step_started" | "context_compacted" => {}
             other => self.lost = Some(format!("the model does not know {other}")),
         }
     }
@@ -218,7 +227,7 @@ impl Model {
             return;
         };
         turn.rendered = None;
-        let run = Run { id: seq, parts: Vec::new(), end: None };
+        let run = Run { id: seq, parts: Vec::new(), used: [0; 2], end: None };
         match text(fields, "cause") {
             "continue" => turn.answers[turn.shown].push(run),
             "resume" => {
@@ -398,14 +407,19 @@ impl Turn {
         let complete =
             runs.last().and_then(|run| run.end.as_ref()).is_some_and(|(end, _)| end == "completed");
         let first = runs.first().filter(|_| !parts.is_empty());
-        json!({
+        let used = [0, 1].map(|at| runs.iter().map(|run| run.used[at]).sum::<u64>());
+        let mut turn = json!({
             "turn": self.id,
             "posted_at": self.posted,
             "message": self.message,
             "answer": first.map(|run| json!({ "run": run.id, "parts": parts, "complete": complete })),
             "marker": runs.last().and_then(Run::marker),
             "alternatives": self.answers.iter().filter_map(|runs| runs.first()).map(|run| run.id).collect::<Vec<_>>(),
-        })
+        });
+        if used != [0, 0] {
+            turn["usage"] = json!({ "input_tokens": used[0], "output_tokens": used[1] });
+        }
+        turn
     }
 }
 
