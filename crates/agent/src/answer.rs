@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 use sse_stream::{Sse, SseStream};
+use tokio::time::{Instant, Sleep};
 
 use crate::provider::{Decoder, Delta, ProviderError, said};
 use crate::transport::Broken;
@@ -46,7 +47,8 @@ pub fn answer<E: Error + Send + Sync + 'static>(
         std::future::ready(room.map(|_| chunk).ok_or_else(long))
     });
     let events = SseStream::from_bytes_stream(counted).map_err(|error| describe(&error)).boxed();
-    let reading = Reading { events, decoder, waiting: VecDeque::new(), done: false, limits };
+    let alarm = Box::pin(tokio::time::sleep(limits.silence_max));
+    let reading = Reading { events, decoder, waiting: VecDeque::new(), done: false, limits, alarm };
     futures_util::stream::unfold(reading, |mut reading| async move {
         let item = reading.next().await?;
         reading.done |= matches!(item, Err(_) | Ok(Delta::End(_)));
@@ -72,9 +74,32 @@ struct Reading {
     waiting: VecDeque<Delta>,
     done: bool,
     limits: AnswerLimits,
+    /// Rings when the longest silence may be over. Set again only when it rings: a stream that speaks need not touch it.
+    alarm: Pin<Box<Sleep>>,
 }
 
 impl Reading {
+    /// The next event or the end of the stream; nothing after too long a silence.
+    async fn spoken(&mut self, silence_max: Duration) -> Option<Option<Result<Sse, String>>> {
+        let since = Instant::now();
+        let until = since + silence_max;
+        loop {
+            if self.alarm.deadline() > until {
+                self.alarm.as_mut().reset(until);
+            }
+            tokio::select! {
+                biased;
+                event = self.events.next() => return Some(event),
+                () = self.alarm.as_mut() => {
+                    if Instant::now() >= until {
+                        return None;
+                    }
+                    self.alarm.as_mut().reset(until);
+                }
+            }
+        }
+    }
+
     /// Nothing more comes. An answer that is whole gives its end now, whatever became of the stream behind it.
     fn over(&mut self, reason: String) -> Result<Vec<Delta>, ProviderError> {
         let deltas = self.decoder.over();
@@ -94,11 +119,11 @@ impl Reading {
             } else {
                 self.limits.silence_max
             };
-            let deltas = match tokio::time::timeout(silence_max, self.events.next()).await {
-                Err(_) => self.over(format!("it was silent for {} s", silence_max.as_secs())),
-                Ok(Some(Err(reason))) => self.over(reason),
-                Ok(Some(Ok(event))) => self.decoder.event(event.data.as_deref().unwrap_or_default().trim()),
-                Ok(None) => self.over("the stream ended before the answer".to_owned()),
+            let deltas = match self.spoken(silence_max).await {
+                None => self.over(format!("it was silent for {} s", silence_max.as_secs())),
+                Some(Some(Err(reason))) => self.over(reason),
+                Some(Some(Ok(event))) => self.decoder.event(event.data.as_deref().unwrap_or_default().trim()),
+                Some(None) => self.over("the stream ended before the answer".to_owned()),
             };
             match deltas {
                 Ok(deltas) => self.waiting.extend(deltas),

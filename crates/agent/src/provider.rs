@@ -15,6 +15,8 @@ use crate::transport::{Reply, Request, Transport};
 
 /// Characters of a provider's own words that are kept; an error page must not fill a log.
 const SAID_MAX: usize = 500;
+/// Longest wait for more of a refusal.
+const REFUSAL_MAX: Duration = Duration::from_secs(10);
 /// Bytes of a refusal that are read to find those words.
 const REFUSAL_BYTES_MAX: usize = 16 * 1024;
 
@@ -93,9 +95,9 @@ impl Provider {
 async fn refusal(mut reply: Reply) -> ProviderError {
     let mut body = Vec::new();
     while body.len() < REFUSAL_BYTES_MAX {
-        match reply.body.next().await {
-            Some(Ok(bytes)) => body.extend_from_slice(&bytes),
-            Some(Err(_)) | None => break,
+        match tokio::time::timeout(REFUSAL_MAX, reply.body.next()).await {
+            Ok(Some(Ok(bytes))) => body.extend_from_slice(&bytes),
+            Ok(Some(Err(_)) | None) | Err(_) => break,
         }
     }
     let text = String::from_utf8_lossy(&body);

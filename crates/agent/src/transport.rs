@@ -12,8 +12,8 @@ use crate::provider::ProviderError;
 
 /// Longest wait for a connection. A provider that is there answers a SYN within this on any network.
 const CONNECT_MAX: Duration = Duration::from_secs(20);
-/// Longest silence of a connection, heads included: long prompts are read for minutes before the first token.
-const SILENCE_MAX: Duration = Duration::from_secs(300);
+/// Longest wait for the head of a reply: long prompts are read for minutes before the first token.
+const HEAD_MAX: Duration = Duration::from_secs(300);
 
 /// One request to a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,6 @@ impl HttpTransport {
     pub fn new() -> Result<Self, Broken> {
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT_MAX)
-            .read_timeout(SILENCE_MAX)
             // A redirect would carry the key to another host.
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
@@ -84,7 +83,11 @@ impl Transport for HttpTransport {
                 reason: describe(&error.without_url()),
                 retry_after: None,
             };
-            let reply = sending.await.map_err(busy)?;
+            let silent = |_| ProviderError::Busy {
+                reason: format!("no answer for {} s", HEAD_MAX.as_secs()),
+                retry_after: None,
+            };
+            let reply = tokio::time::timeout(HEAD_MAX, sending).await.map_err(silent)?.map_err(busy)?;
             let retry_after = reply.headers().get("retry-after").and_then(|value| value.to_str().ok());
             Ok(Reply {
                 status: reply.status().as_u16(),
