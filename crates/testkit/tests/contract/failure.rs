@@ -190,9 +190,10 @@ fn c11_a_run_of_a_lost_node_is_repaired_by_the_node_that_takes_over() {
     // The lost node's spool is out of reach: what it may hold is awaited.
     let recovering = "marker recovering attempts Some(0) seen true";
     assert_eq!(lines(&view), ["user go +go.txt", "call 1 read {} may have run", recovering]);
-    played.open();
+    // Asked while the run is held: a lost writer that had learned of it already would be gone, and a new one may claim.
     let late = ask(&world, &session, Command::Rename { title: "late".to_owned() });
     assert_eq!(late, Err(CommandError::Moved), "the lost node writes no more");
+    played.open();
     let again = world.run(taken.view()).unwrap();
     assert_eq!(again, view);
     assert_eq!(again.run, None);
