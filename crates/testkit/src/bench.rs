@@ -51,6 +51,21 @@ impl Bench {
         Self { size, report: Report::default(), runs: Vec::new() }
     }
 
+    /// A run as the command line asks for it, and the sections that it names.
+    ///
+    /// # Errors
+    /// When it asks for something else.
+    pub fn from_args(usage: &str) -> Result<(Self, Vec<String>)> {
+        let (options, sections): (Vec<String>, Vec<String>) =
+            std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+        let size = match options.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [] => Size::Ci,
+            ["--full"] => Size::Full,
+            _ => bail!("usage: {usage}"),
+        };
+        Ok((Self::new(size), sections))
+    }
+
     /// Measures the sections that were asked for, or all; `a512` is (a) with 512 runs only. Says whether everything
     /// reached its goal.
     ///

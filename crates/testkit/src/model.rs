@@ -249,7 +249,13 @@ impl Format {
 
     pub(crate) fn text(self, text: &str) -> String {
         match self {
-            Self::OpenAi => chunk(&json!({ "content": text }), None),
+            // Written by hand: a bench asks for a hundred thousand a second.
+            Self::OpenAi => {
+                let text = Value::from(text);
+                format!(
+                    "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}},\"finish_reason\":null}}]}}\n\n"
+                )
+            }
             Self::Anthropic => delta(0, &json!({ "type": "text_delta", "text": text })),
         }
     }

@@ -88,6 +88,26 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// The binary beside this one on a free port, with its data in its home; the model on the other port is the
+    /// scripted one unless told otherwise.
+    ///
+    /// # Errors
+    /// When the binary was not built or no port is free.
+    pub fn at(home: &Path, model_port: u16) -> anyhow::Result<Self> {
+        Ok(Self {
+            binary: binary("everturn")?,
+            home: home.to_owned(),
+            data: home.join("data"),
+            port: free_port()?,
+            model_url: format!("http://127.0.0.1:{model_port}/v1"),
+            provider: "openai",
+            model: "scripted",
+            takes_prefix: true,
+            tools: true,
+            window_tokens: 1_000_000,
+        })
+    }
+
     /// Writes the configuration and makes a token.
     ///
     /// # Errors

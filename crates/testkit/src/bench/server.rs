@@ -8,25 +8,25 @@ mod streams;
 mod wire;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rusqlite::Connection;
 
-use super::figures::quantile;
 use super::{Bench, bare, place};
 use crate::client::Client;
-use crate::trial::{Process, Setup, binary, free_port, scripted_model};
-
-/// Commits measured for a bare one.
-const COMMITS: usize = 300;
+use crate::trial::{Process, Setup, scripted_model};
 
 pub(crate) fn measure(bench: &mut Bench, wanted: &[String]) -> Result<()> {
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
     if is_wanted("price") {
         price::measure(bench)?;
     }
-    if is_wanted("streams") {
-        streams::measure(bench)?;
+    // `streams1000` measures a thousand streams only.
+    let counts: Vec<usize> =
+        wanted.iter().filter_map(|one| one.strip_prefix("streams")?.parse().ok()).collect();
+    if is_wanted("streams") || !counts.is_empty() {
+        streams::measure(bench, &counts)?;
     }
     if is_wanted("starts") {
         starts::measure(bench)?;
@@ -50,18 +50,7 @@ impl Stage {
     fn new() -> Result<Self> {
         let directory = place::directory()?;
         let (model, model_port) = scripted_model()?;
-        let setup = Setup {
-            binary: binary("everturn")?,
-            home: directory.path().to_owned(),
-            data: directory.path().join("data"),
-            port: free_port()?,
-            model_url: format!("http://127.0.0.1:{model_port}/v1"),
-            provider: "openai",
-            model: "scripted",
-            takes_prefix: true,
-            tools: false,
-            window_tokens: 1_000_000,
-        };
+        let setup = Setup { tools: false, ..Setup::at(directory.path(), model_port)? };
         let client = Client { port: setup.port, token: setup.prepare()? };
         Ok(Self { setup, client, model_port, _model: model, directory })
     }
@@ -71,22 +60,22 @@ impl Stage {
     }
 }
 
-/// How long bare commits take on the same disk, in milliseconds: the middle one, and that of a hundred.
-fn bare_commit(directory: &Path) -> Result<(f64, f64)> {
+/// How long bare commits take on the same disk, in milliseconds, `pace` apart: a disk and a processor that are kept
+/// busy are faster ones.
+fn bare_commits(directory: &Path, count: usize, pace: Duration) -> Result<Vec<f64>> {
     let path = directory.join("bare.db");
     let connection: Connection = bare::connect(&path)?;
     connection
         .execute_batch("CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, body TEXT) STRICT")?;
     let body = "x".repeat(200);
-    let mut times = Vec::with_capacity(COMMITS);
-    for _ in 0..COMMITS {
-        let begun = std::time::Instant::now();
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        let begun = Instant::now();
         connection.prepare_cached("INSERT INTO entries (body) VALUES (?)")?.execute([&body])?;
         times.push(begun.elapsed().as_secs_f64() * 1e3);
-        // As a stream does, and not back to back: a disk that is kept busy is another disk.
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        std::thread::sleep(pace);
     }
-    Ok((quantile(&mut times, 0.5), quantile(&mut times, 0.99)))
+    Ok(times)
 }
 
 /// Bytes that a process has resident.

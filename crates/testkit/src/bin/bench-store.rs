@@ -2,16 +2,10 @@
 
 use std::process::ExitCode;
 
-use testkit::bench::{Bench, Size};
+use testkit::bench::Bench;
 
 fn main() -> anyhow::Result<ExitCode> {
-    let (options, sections): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
-    let size = match options.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => Size::Ci,
-        ["--full"] => Size::Full,
-        _ => anyhow::bail!("usage: bench-store [--full] [a b c d e f g h]"),
-    };
-    let reached = Bench::new(size).run(&sections)?;
+    let (bench, sections) = Bench::from_args("bench-store [--full] [a b c d e f g h]")?;
+    let reached = bench.run(&sections)?;
     Ok(if reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

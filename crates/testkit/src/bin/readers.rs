@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 use testkit::Report;
 use testkit::client::{Client, parse};
-use testkit::trial::{Setup, binary, free_port, now, scripted_model};
+use testkit::trial::{Setup, now, scripted_model};
 
 /// Every so many bytes, when not at every one.
 const STRIDE: usize = 7;
@@ -19,18 +19,7 @@ fn main() -> anyhow::Result<()> {
     let full = std::env::args().any(|word| word == "--full");
     let home = tempfile::tempdir()?;
     let (_model, model_port) = scripted_model()?;
-    let setup = Setup {
-        binary: binary("everturn")?,
-        home: home.path().to_owned(),
-        data: home.path().join("data"),
-        port: free_port()?,
-        model_url: format!("http://127.0.0.1:{model_port}/v1"),
-        provider: "openai",
-        model: "scripted",
-        takes_prefix: true,
-        tools: true,
-        window_tokens: 1_000_000,
-    };
+    let setup = Setup::at(home.path(), model_port)?;
     let client = Client { port: setup.port, token: setup.prepare()? };
     let _server = setup.serve()?;
     let mut report = Report::default();

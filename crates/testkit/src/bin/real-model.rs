@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use testkit::Report;
 use testkit::client::Client;
-use testkit::trial::{Process, Setup, binary, free_port, wait_for_port};
+use testkit::trial::{Process, Setup, free_port, wait_for_port};
 
 /// The first start fetches about 125 MB.
 const MODEL_START_MAX: Duration = Duration::from_secs(600);
@@ -42,16 +42,11 @@ fn main() -> anyhow::Result<()> {
 fn hold(report: &mut Report, provider: &'static str, model_port: u16) -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
     let setup = Setup {
-        binary: binary("everturn")?,
-        home: home.path().to_owned(),
-        data: home.path().join("data"),
-        port: free_port()?,
-        model_url: format!("http://127.0.0.1:{model_port}/v1"),
         provider,
         model: "smollm2-135m-instruct",
-        takes_prefix: true,
         tools: false,
         window_tokens: 4_096,
+        ..Setup::at(home.path(), model_port)?
     };
     let client = Client { port: setup.port, token: setup.prepare()? };
     let mut server = setup.serve()?;

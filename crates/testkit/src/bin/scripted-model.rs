@@ -8,7 +8,8 @@ use tokio::net::TcpListener;
 
 fn main() -> anyhow::Result<()> {
     let port: u16 = std::env::args().nth(1).context("usage: scripted-model PORT")?.parse()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    // One thread: it must cost less than the server that it is asked by.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         Arc::new(ScriptedModel::default()).serve(listener).await?;

@@ -7,7 +7,7 @@ use testkit::Report;
 use testkit::crash::child::freeze;
 use testkit::crash::disk::{Disk, Tools};
 use testkit::dice::Dice;
-use testkit::trial::{Judge, Setup, binary, free_port, now, progress, scripted_model};
+use testkit::trial::{Judge, Setup, now, progress, scripted_model};
 
 /// Sessions that are played at once.
 const SESSIONS: usize = 6;
@@ -61,18 +61,7 @@ fn trial(report: &mut Report, name: &str, until: Until, seed: u64) -> anyhow::Re
     let disk = Disk::ext4(DISK_BYTES)?;
     let home = tempfile::tempdir()?;
     let (_model, model_port) = scripted_model()?;
-    let setup = Setup {
-        binary: binary("everturn")?,
-        home: home.path().to_owned(),
-        data: disk.path().join("data"),
-        port: free_port()?,
-        model_url: format!("http://127.0.0.1:{model_port}/v1"),
-        provider: "openai",
-        model: "scripted",
-        takes_prefix: true,
-        tools: true,
-        window_tokens: 1_000_000,
-    };
+    let setup = Setup { data: disk.path().join("data"), ..Setup::at(home.path(), model_port)? };
     let token = setup.prepare()?;
     let mut server = setup.serve()?;
     let judge = Judge::start(&setup, &token, &home.path().join("history"), SESSIONS, seed)?;

@@ -12,12 +12,15 @@ use tokio::task::JoinSet;
 use super::super::Bench;
 use super::super::figures::quantile;
 use super::wire::{Stamps, ask, follow};
-use super::{Stage, bare_commit};
+use super::{Stage, bare_commits};
 
 /// Milliseconds between the tokens of a stream.
 const PACE: u64 = 20;
 /// Longest time between two chunks of a run: what a loaded server gathers.
 const CHUNK_INTERVAL_MS: f64 = 250.0;
+/// Bare commits measured for the bar, and the time between them.
+const COMMITS: usize = 300;
+const COMMITS_PACE: Duration = Duration::from_millis(2);
 /// Streams tried, one after another.
 const FULL: [usize; 6] = [250, 500, 1_000, 1_500, 2_000, 2_500];
 const CI: [usize; 2] = [100, 400];
@@ -25,13 +28,13 @@ const AIM: f64 = 2_000.0;
 /// What the reference was measured to carry.
 const REFERENCE: &str = "the reference carries 50 streams, 800 to 1,070 tokens/s in all";
 
-pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
+pub(crate) fn measure(bench: &mut Bench, wanted: &[usize]) -> Result<()> {
     let seconds = bench.size.pick(4, 20);
-    let counts: &[usize] = bench.size.pick(&CI, &FULL);
+    let counts: &[usize] = if wanted.is_empty() { bench.size.pick(&CI, &FULL) } else { wanted };
     let (mut most, mut tokens_most) = (0, 0.0_f64);
     for count in counts {
         let stage = Stage::new()?;
-        let (_, bare_p99) = bare_commit(stage.path())?;
+        let bare_p99 = quantile(&mut bare_commits(stage.path(), COMMITS, COMMITS_PACE)?, 0.99);
         let _server = stage.setup.serve()?;
         let bar = bare_p99 * 3.0 + CHUNK_INTERVAL_MS;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
