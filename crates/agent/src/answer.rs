@@ -10,9 +10,10 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 use sse_stream::{Sse, SseStream};
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 
-use crate::provider::{Decoder, Delta, ProviderError, said};
+use crate::alarm::Alarm;
+use crate::provider::{Decoder, Delta, Ending, ProviderError, said};
 use crate::transport::Broken;
 
 /// Longest wait for what follows a whole answer: what it cost, and the end of the stream.
@@ -47,7 +48,7 @@ pub fn answer<E: Error + Send + Sync + 'static>(
         std::future::ready(room.map(|_| chunk).ok_or_else(long))
     });
     let events = SseStream::from_bytes_stream(counted).map_err(|error| describe(&error)).boxed();
-    let alarm = Box::pin(tokio::time::sleep(limits.silence_max));
+    let alarm = Alarm::new(Instant::now() + limits.silence_max);
     let reading = Reading { events, decoder, waiting: VecDeque::new(), done: false, limits, alarm };
     futures_util::stream::unfold(reading, |mut reading| async move {
         let item = reading.next().await?;
@@ -74,36 +75,24 @@ struct Reading {
     waiting: VecDeque<Delta>,
     done: bool,
     limits: AnswerLimits,
-    /// Rings when the longest silence may be over. Set again only when it rings: a stream that speaks need not touch it.
-    alarm: Pin<Box<Sleep>>,
+    /// Rings after the longest silence.
+    alarm: Alarm,
 }
 
 impl Reading {
     /// The next event or the end of the stream; nothing after too long a silence.
     async fn spoken(&mut self, silence_max: Duration) -> Option<Option<Result<Sse, String>>> {
-        let since = Instant::now();
-        let until = since + silence_max;
-        loop {
-            if self.alarm.deadline() > until {
-                self.alarm.as_mut().reset(until);
-            }
-            tokio::select! {
-                biased;
-                event = self.events.next() => return Some(event),
-                () = self.alarm.as_mut() => {
-                    if Instant::now() >= until {
-                        return None;
-                    }
-                    self.alarm.as_mut().reset(until);
-                }
-            }
+        let until = Instant::now() + silence_max;
+        tokio::select! {
+            biased;
+            event = self.events.next() => Some(event),
+            () = self.alarm.until(until) => None,
         }
     }
 
     /// Nothing more comes. An answer that is whole gives its end now, whatever became of the stream behind it.
     fn over(&mut self, reason: String) -> Result<Vec<Delta>, ProviderError> {
-        let deltas = self.decoder.over();
-        if deltas.is_empty() { Err(ProviderError::Cut { reason }) } else { Ok(deltas) }
+        self.decoder.ending().give().map(|end| vec![end]).ok_or(ProviderError::Cut { reason })
     }
 
     async fn next(&mut self) -> Option<Result<Delta, ProviderError>> {
@@ -114,7 +103,7 @@ impl Reading {
             if let Some(delta) = self.waiting.pop_front() {
                 return Some(Ok(delta));
             }
-            let silence_max = if self.decoder.is_whole() {
+            let silence_max = if matches!(self.decoder.ending(), Ending::Whole(_)) {
                 self.limits.silence_max.min(BILL_MAX)
             } else {
                 self.limits.silence_max

@@ -6,6 +6,7 @@
 //! | `provider/openai.rs` | how do Chat Completions say it? |
 //! | `provider/anthropic.rs` | how do Messages say it? |
 //! | `answer.rs` | how does a stream of bytes become one answer, or a cut-off one? |
+//! | `alarm.rs` | how does a wait that nearly always ends early cost no timer? |
 //! | `transport.rs` | how does a question travel, and its answer back? |
 //! | `model.rs` | which models are there, how much do they read, what do they cost? |
 //! | `run.rs` | the loop: ask, stream, call tools, repeat |
@@ -16,6 +17,7 @@
 //! | `title.rs` | how does a session get its name? |
 //! | `tool.rs` | what may the agent do? |
 
+mod alarm;
 pub mod answer;
 mod limits;
 mod model;
@@ -28,10 +30,13 @@ pub mod tool;
 pub mod transport;
 mod window;
 
+pub use alarm::Alarm;
 pub use answer::{AnswerLimits, answer};
 pub use limits::RunLimits;
 pub use model::{Model, Prices};
-pub use provider::{ApiKey, Decoder, Delta, Finish, Provider, ProviderError, Question, ToolOffer, Wire};
+pub use provider::{
+    ApiKey, Decoder, Delta, Ending, Finish, Provider, ProviderError, Question, ToolOffer, Wire,
+};
 pub use run::{Agent, Over, Sink, Work};
 pub use tool::{Tool, ToolCall, World};
 pub use transport::{Broken, HttpTransport, Reply, Request, Transport};

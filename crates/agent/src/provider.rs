@@ -198,11 +198,32 @@ pub trait Decoder: Send {
     /// When the provider says that it failed, or the event cannot be read.
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError>;
 
-    /// Whether all of the answer came, so that only its bill and the end of the stream are missing.
-    fn is_whole(&self) -> bool;
+    /// How far the answer is.
+    fn ending(&mut self) -> &mut Ending;
+}
 
-    /// The stream is over: the end of an answer that is whole, if it was not given yet; otherwise nothing.
-    fn over(&mut self) -> Vec<Delta>;
+/// How far an answer is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Ending {
+    #[default]
+    Open,
+    /// All of the answer came; only its bill and the end of the stream are missing.
+    Whole(Finish),
+    /// Its end was given. What follows is no part of it.
+    Given,
+}
+
+impl Ending {
+    /// The end of an answer that is whole, once; otherwise nothing.
+    pub fn give(&mut self) -> Option<Delta> {
+        match std::mem::replace(self, Self::Given) {
+            Self::Whole(finish) => Some(Delta::End(finish)),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
 }
 
 /// How a model is told what was said before the turns that it is shown.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use session::{Attachment, CallNo, Message, Outcome, Progress, Prompt, PromptCall, PromptMessage, TurnId};
+use tokio::time::Instant;
 
 use crate::limits::{RunLimits, Spent};
 use crate::model::Model;
@@ -60,6 +61,10 @@ pub trait Sink: Send + Sync {
 
     /// Lets the model read `summary` in place of all up to `through`, from now on.
     fn compact(&self, summary: String, through: TurnId) -> impl Future<Output = Result<(), Over>> + Send;
+
+    /// When what is brought cannot be shown before some moment: until then it can as well be left with the provider, and
+    /// be read in one go.
+    fn rests_until(&self) -> Option<Instant>;
 }
 
 /// What a run works on.

@@ -1,8 +1,10 @@
 //! One question and its answer, whatever happens to the stream: what arrives is reported at once, a cut is mended where
 //! that doubles nothing, and what was said before a failure stays said.
 
-use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
 use session::{CallNo, Progress, PromptMessage, Usage};
+use tokio::time::Instant;
 
 use crate::limits::Spent;
 use crate::provider::{Delta, Finish, ProviderError, Question};
@@ -119,7 +121,11 @@ impl<S: Sink> Step<'_, S> {
         let mut deltas = model.provider.ask(question).await.map_err(Cut::Provider)?;
         let mut usage: Option<Usage> = None;
         let ended = loop {
-            match deltas.next().await {
+            let delta = match self.sink.rests_until() {
+                None => deltas.next().await,
+                Some(until) => read_at_rest(&mut deltas, until).await,
+            };
+            match delta {
                 Some(Ok(Delta::Usage(counted))) => usage = Some(counted),
                 Some(Ok(Delta::End(finish))) => break Ok(finish),
                 Some(Ok(delta)) => self.take(delta, said).await?,
@@ -182,6 +188,20 @@ impl<S: Sink> Step<'_, S> {
     }
 }
 
+/// Reads what is at hand; when nothing is, rests before it waits for more.
+async fn read_at_rest<T>(deltas: &mut BoxStream<'static, T>, until: Instant) -> Option<T> {
+    if let Some(delta) = deltas.next().now_or_never() {
+        return delta;
+    }
+    // The connection has a task of its own, which may have read more already.
+    tokio::task::yield_now().await;
+    if let Some(delta) = deltas.next().now_or_never() {
+        return delta;
+    }
+    tokio::time::sleep_until(until).await;
+    deltas.next().await
+}
+
 fn failure(error: &ProviderError) -> String {
     let happened = match error {
         ProviderError::Busy { reason, .. } => format!("The model could not be reached: {reason}"),
@@ -190,4 +210,37 @@ fn failure(error: &ProviderError) -> String {
         ProviderError::Unreadable { reason } => format!("The provider sent something unreadable: {reason}"),
     };
     format!("{happened}. Everything above is kept; Continue tries again.")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::stream;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_at_rest_reads_what_is_at_hand_at_once_and_the_rest_later_in_one_go() {
+        let (say, said) = tokio::sync::mpsc::unbounded_channel();
+        let said = stream::unfold(said, |mut said| async { said.recv().await.map(|word| (word, said)) });
+        let mut said = said.boxed();
+        let begun = Instant::now();
+        let until = begun + Duration::from_millis(50);
+        for word in ["one", "two"] {
+            say.send(word).expect("it is read");
+            assert_eq!(read_at_rest(&mut said, until).await, Some(word));
+        }
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        let later = async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            ["three", "four"].map(|word| say.send(word).expect("it is read"))
+        };
+        let (read, _) = tokio::join!(read_at_rest(&mut said, until), later);
+        assert_eq!((read, begun.elapsed()), (Some("three"), Duration::from_millis(50)));
+        assert_eq!(read_at_rest(&mut said, until).await, Some("four"));
+        drop(say);
+        assert_eq!(read_at_rest(&mut said, until).await, None);
+        assert_eq!(begun.elapsed(), Duration::from_millis(50));
+    }
 }

@@ -89,6 +89,8 @@ async fn work(runner: Arc<dyn Runner>, request: RunRequest, gather: Arc<Gather>)
         crate::spawn::spawn(async move { gather.flush_for_ever().await });
     }
     let ended = tokio::select! {
+        // First what the run brings, so that it can be handed on in the same breath.
+        biased;
         ended = run => ended,
         // It ends only when the writer is gone, and then there is nobody to work for.
         () = gather.flush_for_ever() => return,

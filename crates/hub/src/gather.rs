@@ -57,6 +57,8 @@ struct Waiting {
     deltas: VecDeque<(Kind, String)>,
     /// Whether the run is still going on.
     open: bool,
+    /// When commits are slow: the moment of the next chunk.
+    rests_until: Option<Instant>,
 }
 
 impl fmt::Debug for Gather {
@@ -67,7 +69,7 @@ impl fmt::Debug for Gather {
 
 impl Gather {
     pub(crate) fn new(run: RunId, mailbox: mpsc::Sender<Input>) -> Self {
-        let waiting = Mutex::new(Waiting { deltas: VecDeque::new(), open: true });
+        let waiting = Mutex::new(Waiting { deltas: VecDeque::new(), open: true, rests_until: None });
         Self { run, mailbox, waiting, came: Notify::new(), went: Notify::new() }
     }
 
@@ -129,6 +131,8 @@ impl Gather {
     /// Hands chunks to the writer for as long as it is polled.
     pub(crate) async fn flush_for_ever(&self) {
         let mut next = Instant::now();
+        let mut interval = FLUSH_MIN;
+        let mut before = Duration::ZERO;
         loop {
             if fault::planted("quiet_run_writes") {
                 drop(tokio::time::timeout(FLUSH_MIN, self.came.notified()).await);
@@ -143,14 +147,30 @@ impl Gather {
                 tokio::time::sleep_until(next).await;
             }
             let begun = Instant::now();
+            self.rest_until(begun, interval);
             let Ok(answers) = self.hand_over().await else { return };
             for answer in answers {
                 // A run that is over learns it from its next report.
                 drop(answer.await);
             }
-            let interval = (begun.elapsed() * 2).clamp(FLUSH_MIN, FLUSH_MAX);
+            // One slow commit is a hiccup, and waiting after it would only double it; two in a row are load.
+            let took = begun.elapsed();
+            interval = (took.min(before) * 2).clamp(FLUSH_MIN, FLUSH_MAX);
+            before = took;
             next = begun + interval;
+            self.rest_until(begun, interval);
         }
+    }
+
+    /// A loaded server reads what came until the next chunk in one go, which costs it a fraction. One that is not
+    /// reads at once: what Stop finds gathered is kept, what it finds unread is not.
+    fn rest_until(&self, begun: Instant, interval: Duration) {
+        self.waiting().rests_until = (interval > FLUSH_MIN).then(|| begun + interval);
+    }
+
+    /// Until when the run may leave unread what the provider says.
+    pub(crate) fn rests_until(&self) -> Option<Instant> {
+        self.waiting().rests_until
     }
 
     /// Closes the gathering for a writer that ends the run now, and takes what waits. `drain` runs while nothing can
@@ -187,5 +207,42 @@ impl Gather {
         let input = Input::Progress { run: self.run, progress, answer };
         self.mailbox.send(input).await.map_err(|_| RunOver)?;
         Ok(answered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Streams a word, takes it from the mailbox and answers after a while.
+    async fn commit(gather: &Gather, mailbox: &mut mpsc::Receiver<Input>, takes: Duration) {
+        gather.add(&Kind::Text, "word").await.expect("the run is open");
+        let Some(Input::Progress { answer, .. }) = mailbox.recv().await else {
+            panic!("a chunk is handed over")
+        };
+        tokio::time::sleep(takes).await;
+        answer.send(Ok(Vec::new())).expect("someone waits for it");
+        // The chunk after this one may go by now.
+        tokio::time::sleep(FLUSH_MAX).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_rests_when_commits_are_slow_and_not_for_a_hiccup() {
+        let (sender, mut mailbox) = mpsc::channel(8);
+        let gather = Gather::new(RunId(1), sender);
+        let (quick, slow) = (Duration::from_millis(1), Duration::from_millis(40));
+        let script = async {
+            let mut rests = Vec::new();
+            for takes in [quick, slow, quick, slow, slow, slow, quick] {
+                commit(&gather, &mut mailbox, takes).await;
+                rests.push(gather.rests_until().is_some());
+            }
+            rests
+        };
+        let rests = tokio::select! {
+            rests = script => rests,
+            () = gather.flush_for_ever() => Vec::new(),
+        };
+        assert_eq!(rests, [false, false, false, false, true, true, false]);
     }
 }

@@ -34,6 +34,7 @@ mod spawn;
 mod spool;
 mod writer;
 
+pub use agent::Alarm;
 pub use changes::{Change, Line, ListFollower, Missed};
 pub use clock::{Clock, SystemClock};
 pub use error::{CommandError, FollowError, StartError};

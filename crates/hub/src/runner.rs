@@ -6,6 +6,7 @@ use agent::{Agent, Over, Sink, Work};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use session::{CallNo, Message, Progress, Prompt, RunCause, RunId, SessionId, TurnId};
+use tokio::time::Instant;
 
 use crate::gather::{Gather, Kind};
 
@@ -119,5 +120,9 @@ impl Sink for RunProgress {
 
     async fn compact(&self, summary: String, through: TurnId) -> Result<(), Over> {
         Ok(self.gather.compact(summary, through).await?)
+    }
+
+    fn rests_until(&self) -> Option<Instant> {
+        self.gather.rests_until()
     }
 }

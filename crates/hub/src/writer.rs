@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use agent::Alarm;
 use session::{
     Accepted, Command, Context, Decision, Entry, Event, Link, Progress, Rejected, RunId, Runs, Session,
     SessionId, SlotNo,
@@ -64,6 +65,8 @@ pub(crate) struct Writer {
     /// Slots lent to runs whose output may still be in them, also when the turn is out of sight already.
     slots: Vec<(RunId, SlotNo)>,
     since_snapshot: u64,
+    /// Rings when nothing was asked for long enough.
+    idle: Alarm,
     retiring: Option<(Retire, oneshot::Sender<GivenUp>)>,
 }
 
@@ -99,6 +102,7 @@ pub(crate) async fn run(
         // What a branch shares with its origin stays its origin's.
         Claiming::New | Claiming::Branch { .. } => Vec::new(),
     };
+    let idle = Alarm::new(Instant::now() + shared.settings.idle_after);
     let mut writer = Writer {
         shared,
         session: claim.session,
@@ -115,6 +119,7 @@ pub(crate) async fn run(
         counted: false,
         slots,
         since_snapshot,
+        idle,
         retiring: None,
     };
     let recovered = match claiming {
@@ -197,7 +202,7 @@ impl Writer {
             let count = tokio::select! {
                 biased;
                 count = self.mailbox.recv_many(&mut taken, BATCH_INPUTS_MAX) => Some(count),
-                () = tokio::time::sleep_until(deadline) => None,
+                () = self.idle.until(deadline) => None,
             };
             self.inputs.extend(taken);
             match count {

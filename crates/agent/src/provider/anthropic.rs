@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use session::{PromptMessage, Usage};
 
-use super::{Decoder, Delta, Finish, ProviderError, Question};
+use super::{Decoder, Delta, Ending, Finish, ProviderError, Question};
 
 /// The body of a question. Messages of one side in a row are one message there.
 pub fn body(question: &Question) -> Value {
@@ -113,8 +113,7 @@ struct Counts {
 #[derive(Debug, Default)]
 pub struct Events {
     usage: Usage,
-    finish: Option<Finish>,
-    ended: bool,
+    ending: Ending,
 }
 
 impl Events {
@@ -127,7 +126,7 @@ impl Events {
 
 impl Decoder for Events {
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError> {
-        if self.ended || data.is_empty() {
+        if self.ending == Ending::Given || data.is_empty() {
             return Ok(Vec::new());
         }
         let unreadable = |error: serde_json::Error| ProviderError::Unreadable { reason: error.to_string() };
@@ -145,13 +144,14 @@ impl Decoder for Events {
             "content_block_delta" => deltas.extend(event.delta.and_then(|piece| piece.give(event.index))),
             "message_delta" => {
                 if let Some(reason) = event.delta.and_then(|piece| piece.stop_reason) {
-                    self.finish = Some(finish(&reason));
+                    self.ending = Ending::Whole(finish(&reason));
                 }
                 deltas.extend(event.usage.map(|counts| self.count(&counts)));
             }
             "message_stop" => {
-                self.ended = true;
-                deltas.push(Delta::End(self.finish.take().unwrap_or(Finish::Said)));
+                let end = self.ending.give().unwrap_or(Delta::End(Finish::Said));
+                self.ending = Ending::Given;
+                deltas.push(end);
             }
             "error" => {
                 let error = event.error.unwrap_or_default();
@@ -169,14 +169,8 @@ impl Decoder for Events {
         Ok(deltas)
     }
 
-    fn is_whole(&self) -> bool {
-        self.finish.is_some()
-    }
-
-    fn over(&mut self) -> Vec<Delta> {
-        let finish = self.finish.take().filter(|_| !self.ended);
-        self.ended |= finish.is_some();
-        finish.map(Delta::End).into_iter().collect()
+    fn ending(&mut self) -> &mut Ending {
+        &mut self.ending
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use session::{PromptMessage, Usage};
 
-use super::{Decoder, Delta, Finish, ProviderError, Question};
+use super::{Decoder, Delta, Ending, Finish, ProviderError, Question};
 
 /// The body of a question.
 pub fn body(question: &Question) -> Value {
@@ -106,19 +106,17 @@ struct Counts {
 /// Reads the chunks of one answer.
 #[derive(Debug, Default)]
 pub struct Chunks {
-    finish: Option<Finish>,
-    ended: bool,
+    ending: Ending,
 }
 
 impl Decoder for Chunks {
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError> {
-        if self.ended || data.is_empty() {
+        if self.ending == Ending::Given || data.is_empty() {
             return Ok(Vec::new());
         }
         if data == "[DONE]" {
-            let end = self.over();
             let cut = || ProviderError::Cut { reason: "the stream ended before the answer".to_owned() };
-            return if end.is_empty() { Err(cut()) } else { Ok(end) };
+            return self.ending.give().map(|end| vec![end]).ok_or_else(cut);
         }
         let unreadable = |error: serde_json::Error| ProviderError::Unreadable { reason: error.to_string() };
         let chunk: Chunk = serde_json::from_str(data).map_err(unreadable)?;
@@ -130,7 +128,7 @@ impl Decoder for Chunks {
         for choice in chunk.choices.into_iter().take(1) {
             choice.delta.give(&mut deltas);
             if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-                self.finish = Some(finish(&reason));
+                self.ending = Ending::Whole(finish(&reason));
             }
         }
         if let Some(Counts { prompt_tokens: Some(input_tokens), completion_tokens }) = chunk.usage {
@@ -140,14 +138,8 @@ impl Decoder for Chunks {
         Ok(deltas)
     }
 
-    fn is_whole(&self) -> bool {
-        self.finish.is_some()
-    }
-
-    fn over(&mut self) -> Vec<Delta> {
-        let finish = self.finish.take().filter(|_| !self.ended);
-        self.ended |= finish.is_some();
-        finish.map(Delta::End).into_iter().collect()
+    fn ending(&mut self) -> &mut Ending {
+        &mut self.ending
     }
 }
 

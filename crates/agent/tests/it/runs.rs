@@ -17,6 +17,7 @@ use session::{
     Attachment, BlobHash, CallNo, Message, Outcome, Progress, Prompt, PromptMessage, PromptTurn, Time,
     TurnId, Usage,
 };
+use tokio::time::Instant;
 
 /// What a provider answers to one request.
 #[derive(Clone)]
@@ -97,6 +98,10 @@ impl Recorder {
 }
 
 impl Sink for Recorder {
+    fn rests_until(&self) -> Option<Instant> {
+        None
+    }
+
     async fn text(&self, text: &str) -> Result<(), Over> {
         self.text.lock().unwrap().push_str(text);
         Ok(())

@@ -2,6 +2,7 @@
 //! integers, so that no content can forge an event.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -9,9 +10,10 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::{FutureExt, Stream};
-use hub::{Change, Followed, Follower, ListFollower};
+use hub::{Alarm, Change, Followed, Follower, ListFollower};
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::wire::{EntryBody, Line};
 
@@ -50,6 +52,37 @@ pub(crate) fn reply(stream: impl Stream<Item = Result<Bytes, Infallible>> + Send
     (headers, Body::from_stream(stream)).into_response()
 }
 
+/// What a stream waits for beside what it tells: the server's stop, and the time to say that it is alive. Both last as
+/// long as the stream, so that one that speaks touches neither.
+struct Pulse {
+    stop: Pin<Box<WaitForCancellationFutureOwned>>,
+    alarm: Alarm,
+}
+
+/// What happened first.
+enum Heard<T> {
+    Told(T),
+    Quiet,
+    Stopped,
+}
+
+impl Pulse {
+    fn new(stop: CancellationToken) -> Self {
+        Self { stop: Box::pin(stop.cancelled_owned()), alarm: Alarm::new(Instant::now() + HEARTBEAT) }
+    }
+
+    /// Waits for what is told next. May be dropped while it waits as far as `told` may.
+    async fn hear<T>(&mut self, told: impl Future<Output = T>) -> Heard<T> {
+        let beat_at = Instant::now() + HEARTBEAT;
+        tokio::select! {
+            biased;
+            () = self.stop.as_mut() => Heard::Stopped,
+            told = told => Heard::Told(told),
+            () = self.alarm.until(beat_at) => Heard::Quiet,
+        }
+    }
+}
+
 /// The entries of a session after what was `begun` with, until the reader leaves or the server stops.
 pub(crate) fn entries(
     follower: Follower,
@@ -57,21 +90,17 @@ pub(crate) fn entries(
     stop: CancellationToken,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
     let first = (!begun.is_empty()).then(|| begun.freeze());
-    let state = Some((follower, stop, first));
+    let state = Some((follower, Pulse::new(stop), first));
     futures_util::stream::unfold(state, |state| async move {
-        let (mut follower, stop, first) = state?;
+        let (mut follower, mut pulse, first) = state?;
         if let Some(first) = first {
-            return Some((Ok(first), Some((follower, stop, None))));
+            return Some((Ok(first), Some((follower, pulse, None))));
         }
         let mut out = BytesMut::new();
-        let next = tokio::select! {
-            biased;
-            () = stop.cancelled() => return None,
-            next = follower.next() => Some(next),
-            () = tokio::time::sleep(HEARTBEAT) => None,
-        };
-        let Some(mut next) = next else {
-            return Some((Ok(Bytes::from_static(BEAT)), Some((follower, stop, None))));
+        let mut next = match pulse.hear(follower.next()).await {
+            Heard::Told(next) => next,
+            Heard::Quiet => return Some((Ok(Bytes::from_static(BEAT)), Some((follower, pulse, None)))),
+            Heard::Stopped => return None,
         };
         // What is ready already goes along.
         loop {
@@ -92,7 +121,7 @@ pub(crate) fn entries(
                 None => break,
             }
         }
-        Some((Ok(out.freeze()), Some((follower, stop, None))))
+        Some((Ok(out.freeze()), Some((follower, pulse, None))))
     })
 }
 
@@ -112,17 +141,17 @@ pub(crate) fn changes(
     begun: BytesMut,
     stop: CancellationToken,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
-    let state = Some((follower, stop, Some(begun.freeze())));
+    let state = Some((follower, Pulse::new(stop), Some(begun.freeze())));
     futures_util::stream::unfold(state, |state| async move {
-        let (mut follower, stop, first) = state?;
+        let (mut follower, mut pulse, first) = state?;
         if let Some(first) = first {
-            return Some((Ok(first), Some((follower, stop, None))));
+            return Some((Ok(first), Some((follower, pulse, None))));
         }
         let mut out = BytesMut::new();
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return None,
-            change = follower.next() => match change.as_deref() {
+        match pulse.hear(follower.next()).await {
+            Heard::Stopped => return None,
+            Heard::Quiet => out.put_slice(BEAT),
+            Heard::Told(change) => match change.as_deref() {
                 Ok(Change::Line(line)) => event(&mut out, "line", None, &Line::from(line)),
                 Ok(Change::Gone(session)) => {
                     event(&mut out, "gone", None, &serde_json::json!({ "session": session }));
@@ -132,8 +161,7 @@ pub(crate) fn changes(
                     return Some((Ok(out.freeze()), None));
                 }
             },
-            () = tokio::time::sleep(HEARTBEAT) => out.put_slice(BEAT),
         }
-        Some((Ok(out.freeze()), Some((follower, stop, None))))
+        Some((Ok(out.freeze()), Some((follower, pulse, None))))
     })
 }
