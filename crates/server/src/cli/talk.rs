@@ -1,6 +1,7 @@
 //! A conversation in the terminal: answers stream, one Ctrl-C stops them, and a server that goes away and comes back
 //! is picked up where it was.
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,15 +32,22 @@ pub(crate) struct Teller {
     reasoning: bool,
     /// The run that is going on.
     run: Option<u64>,
+    /// Whether a person is asked for the next message.
+    prompts: bool,
 }
 
 impl Teller {
     pub(crate) fn new(from: u64) -> Self {
-        Self { from, in_line: false, reasoning: false, run: None }
+        Self { from, in_line: false, reasoning: false, run: None, prompts: false }
+    }
+
+    /// One that shows a sign when it is the person's turn.
+    fn prompting(from: u64) -> Self {
+        Self { prompts: io::stdin().is_terminal() && io::stdout().is_terminal(), ..Self::new(from) }
     }
 
     /// Tells one entry. Answers how a run ended, when one did and does not go on.
-    pub(crate) fn tell(&mut self, entry: &Value) -> std::io::Result<Option<Shown>> {
+    pub(crate) fn tell(&mut self, entry: &Value) -> io::Result<Option<Shown>> {
         let Some((kind, body)) = entry["event"].as_object().and_then(|event| event.iter().next()) else {
             return Ok(None);
         };
@@ -47,7 +55,10 @@ impl Teller {
         match kind.as_str() {
             "run_started" => {
                 self.run = entry["seq"].as_u64();
-                if !quiet && body["cause"] == "resume" {
+                if body["cause"] != "resume" {
+                    // The person's own Enter ended the line of the sign.
+                    self.in_line &= !self.prompts;
+                } else if !quiet {
                     self.note("it goes on")?;
                 }
             }
@@ -67,14 +78,15 @@ impl Teller {
                 ))?;
             }
             "title_generated" if !quiet => {
-                self.note(&format!("title: {}", body["title"].as_str().unwrap_or_default()))?
+                self.note(&format!("title: {}", body["title"].as_str().unwrap_or_default()))?;
+                self.prompt()?;
             }
             _ => {}
         }
         Ok(None)
     }
 
-    fn stream(&mut self, text: &str, reasoning: bool) -> std::io::Result<()> {
+    fn stream(&mut self, text: &str, reasoning: bool) -> io::Result<()> {
         if self.reasoning != reasoning {
             self.end_line()?;
             self.reasoning = reasoning;
@@ -85,27 +97,40 @@ impl Teller {
         say(&if reasoning { format!("\x1b[2m{text}\x1b[0m") } else { text })
     }
 
-    fn ended(&mut self, end: &Value) -> std::io::Result<Shown> {
+    fn ended(&mut self, end: &Value) -> io::Result<Shown> {
         self.end_line()?;
         if end == "completed" {
+            self.prompt()?;
             return Ok(Shown::Completed);
         }
         if let Some(failed) = end["failed"]["error"].as_str() {
             self.note(failed)?;
+            self.prompt()?;
         } else if end.get("stopped").is_some() {
             self.note("stopped; everything above is kept")?;
+            self.prompt()?;
         } else {
+            // Another run follows it.
             self.note("interrupted; everything above is kept")?;
         }
         Ok(Shown::NotCompleted)
     }
 
-    pub(crate) fn note(&mut self, text: &str) -> std::io::Result<()> {
+    /// Shows that it is the person's turn.
+    fn prompt(&mut self) -> io::Result<()> {
+        if !self.prompts || self.run.is_some() || self.in_line {
+            return Ok(());
+        }
+        self.in_line = true;
+        say("> ")
+    }
+
+    pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
         self.end_line()?;
         say(&format!("[{}]\n", plain(text)))
     }
 
-    fn end_line(&mut self) -> std::io::Result<()> {
+    fn end_line(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.in_line) { say("\n") } else { Ok(()) }
     }
 }
@@ -265,7 +290,7 @@ async fn wait_until_quiet(shared: &Shared) {
 
 /// Tells everything that happens in the session, through every restart.
 async fn follow(shared: Arc<Shared>, from: u64) {
-    let mut teller = Teller::new(from);
+    let mut teller = Teller::prompting(from);
     let mut cursor = 0;
     let mut pause = Pause::default();
     loop {
@@ -276,6 +301,9 @@ async fn follow(shared: Arc<Shared>, from: u64) {
                 }
                 while let Some(event) = events.next().await {
                     pause = Pause::default();
+                    if event.name == "caught_up" && teller.prompt().is_err() {
+                        return;
+                    }
                     let Some(id) = event.id.filter(|_| event.name == "entry") else { continue };
                     let Ok(entry) = serde_json::from_str(&event.data) else { continue };
                     if teller.tell(&entry).is_err() {
