@@ -4,6 +4,9 @@
 //! fails the process there. A **mutant** is a planted bug that a rule's test must catch. Both are compiled to
 //! nothing unless the feature `inject` is on, which only `testkit` asks for.
 
+/// Whether crash points and mutants are compiled in.
+pub const INJECTED: bool = cfg!(feature = "inject");
+
 mod mutant;
 mod point;
 

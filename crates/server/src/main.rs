@@ -19,6 +19,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+const _: () = assert!(
+    !fault::INJECTED || cfg!(debug_assertions),
+    "a shipped build has no crash points and no mutants: build it by itself, not with the whole workspace"
+);
+
 fn main() -> ExitCode {
     // One TLS provider for everything; a second install only means that it is there.
     drop(rustls::crypto::ring::default_provider().install_default());

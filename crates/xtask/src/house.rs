@@ -49,7 +49,7 @@ fn rustdoc(report: &mut Report) -> Result<()> {
 
 fn dependencies(report: &mut Report) -> Result<()> {
     for check in ["bans", "licenses", "sources"] {
-        let output = cargo(&["deny", "--log-level", "error", "check", "--hide-inclusion-graph", check], &[])?;
+        let output = cargo(&["deny", "--workspace", "--log-level", "error", "check", "--hide-inclusion-graph", check], &[])?;
         report.none_of(&format!("house.deny.{check}"), findings(&output));
         show_if_failed(report, &output);
     }
@@ -66,7 +66,7 @@ fn advisories(report: &mut Report) -> Result<()> {
     };
     let directory = std::path::absolute(directory).context("resolve the advisory database")?;
     let directory = directory.to_string_lossy();
-    let arguments = ["deny", "--offline", "--log-level", "error", "check", "advisories"];
+    let arguments = ["deny", "--workspace", "--offline", "--log-level", "error", "check", "advisories"];
     let output = cargo(&arguments, &[(ADVISORY_DB, &directory)])?;
     report.none_of("house.deny.advisories", findings(&output));
     show_if_failed(report, &output);
