@@ -40,8 +40,8 @@ impl Writer {
     }
 
     async fn look(&self, slot: Option<session::SlotNo>, run: RunId) -> Look {
-        let (spool, session) = (self.shared.spool.clone(), self.session);
-        let looked = tokio::task::spawn_blocking(move || spool.look(slot, session, run)).await;
+        let session = self.session;
+        let looked = self.shared.spool.work(move |spool| spool.look(slot, session, run)).await;
         looked.unwrap_or(Look::NotYet)
     }
 
@@ -93,9 +93,7 @@ impl Writer {
         let (shared, session, mailbox) = (self.shared.clone(), self.session, self.sender.clone());
         crate::spawn::spawn(async move {
             shared.count_heal_look();
-            let spool = shared.spool.clone();
-            let looked =
-                tokio::task::spawn_blocking(move || spool.look(marker.spool, session, marker.run)).await;
+            let looked = shared.spool.work(move |spool| spool.look(marker.spool, session, marker.run)).await;
             let look = looked.unwrap_or(Look::NotYet);
             let first = match &look {
                 Look::Frames { frames, .. } => frames.first().map(|frame| frame.link.seq),

@@ -19,7 +19,7 @@ use crate::handle::SessionHandle;
 use crate::input::{Input, Retire};
 use crate::registry::Registry;
 use crate::runner::Runner;
-use crate::spool::Spool;
+use crate::spool::{SlotDirectory, SlotMedium, Spool};
 use crate::writer::{self};
 
 /// Inputs that may wait for one writer; whoever sends more waits.
@@ -39,7 +39,7 @@ const RECOVER_AT_ONCE: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Where the spool slots are.
-    pub spool: PathBuf,
+    pub spool: Arc<dyn SlotMedium>,
     /// Slots made at start, and at most. One is lent to each run.
     pub slots: u32,
     pub slots_max: u32,
@@ -53,7 +53,7 @@ impl Settings {
     /// The usual settings, with the spool in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
-            spool: directory.into(),
+            spool: Arc::new(SlotDirectory(directory.into())),
             slots: 32,
             slots_max: 4_096,
             idle_after: Duration::from_secs(60),
@@ -147,25 +147,26 @@ impl Hub {
         settings: Settings,
     ) -> Result<Self, StartError> {
         let open = store.open_runs().await?;
-        let (directory, count) = (settings.spool.clone(), settings.slots);
         let named: BTreeSet<SlotNo> = open.iter().filter_map(|run| run.spool).collect();
-        let opened = tokio::task::spawn_blocking(move || {
-            let spool = Spool::open(directory, 0)?;
+        let spool = Arc::new(Spool::new(settings.spool.clone()));
+        let count = settings.slots;
+        let prepared = spool.work(move |spool| {
+            spool.find_slots()?;
             // Before any slot is made: a new file in the place of a missing one would look like an unused journal.
             named.iter().for_each(|slot| spool.reserve(*slot));
             if let Err(error) = spool.release_unnamed(&named) {
                 tracing::warn!(%error, "spool slots that nobody needs stay out of use");
             }
-            spool.grow(count).map(|()| spool)
+            spool.grow(count)
         });
-        let spool = opened.await.map_err(std::io::Error::other)??;
+        prepared.await??;
         let shared = Arc::new(Shared {
             committer: Committer::start(store.clone()),
             node: clock.node_id(),
             store,
             runner,
             clock,
-            spool: Arc::new(spool),
+            spool,
             settings,
             registry: Mutex::default(),
             draining: AtomicBool::new(false),
@@ -309,11 +310,10 @@ impl Hub {
         let made_as = given_up.claim.session;
         self.shared.store.erase(given_up.claim).await?;
         self.shared.changes.tell(|| Change::Gone(made_as));
-        let spool = self.shared.spool.clone();
-        let wiped = tokio::task::spawn_blocking(move || {
+        let wiped = self.shared.spool.work(move |spool| {
             given_up.slots.into_iter().try_for_each(|slot| spool.clear(slot).map(|()| spool.give_back(slot)))
         });
-        if let Err(error) = wiped.await.map_err(std::io::Error::other).flatten() {
+        if let Err(error) = wiped.await.flatten() {
             tracing::warn!(%session, %error, "a spool slot of the erased session is wiped at the next start");
         }
         Ok(())
@@ -455,11 +455,8 @@ async fn grow_spool(shared: &Shared) {
     if free >= SLOTS_FREE_MIN || made >= shared.settings.slots_max {
         return;
     }
-    let (spool, count) = (shared.spool.clone(), (made * 2).clamp(1, shared.settings.slots_max));
-    let grown = tokio::task::spawn_blocking(move || spool.grow(count)).await;
-    match grown {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "no more spool slots; further runs have none"),
-        Err(error) => tracing::warn!(%error, "no more spool slots; further runs have none"),
+    let count = (made * 2).clamp(1, shared.settings.slots_max);
+    if let Err(error) = shared.spool.work(move |spool| spool.grow(count)).await.flatten() {
+        tracing::warn!(%error, "no more spool slots; further runs have none");
     }
 }

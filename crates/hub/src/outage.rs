@@ -40,6 +40,7 @@ impl Outage {
         let mut next_try = Instant::now() + TRY_AGAIN;
         loop {
             tokio::select! {
+                biased;
                 changed = back.changed() => {
                     changed.map_err(|_| closed())?;
                     next_try = Instant::now();

@@ -1,6 +1,6 @@
 //! The map from session to writer in one process.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use session::SessionId;
 use tokio::sync::mpsc;
@@ -10,10 +10,10 @@ use crate::input::Input;
 /// Writers by the id under which their log was made, and the other ids that lead to them.
 #[derive(Default)]
 pub(crate) struct Registry {
-    writers: HashMap<SessionId, mpsc::Sender<Input>>,
+    writers: BTreeMap<SessionId, mpsc::Sender<Input>>,
     /// Ids that lead to a log, by the id under which it was made. Only a log's writer says so: whoever looked an id
     /// up may come too late.
-    names: HashMap<SessionId, SessionId>,
+    names: BTreeMap<SessionId, SessionId>,
 }
 
 impl Registry {

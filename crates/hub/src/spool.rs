@@ -5,15 +5,16 @@
 //! chain: what the log turns out to have already is recognised and not healed twice. Slots are made and synced
 //! ahead of need; a lent slot is written to only in an outage.
 
+mod medium;
+
 use std::collections::BTreeSet;
-use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use session::{Entry, Epoch, Event, Hash, Journal, Link, RunEnd, RunId, Seq, SessionId, SlotNo, Time};
 use uuid::Uuid;
+
+pub use medium::{SlotDirectory, SlotFile, SlotMedium};
 
 /// Bytes of one slot: some minutes of a fast model. A run that fills it is interrupted.
 const SLOT_BYTES: u64 = 256 * 1024;
@@ -34,10 +35,10 @@ pub enum SpoolError {
     Io(#[from] io::Error),
 }
 
-/// The slots of a data directory.
+/// The slots of a hub.
 #[derive(Debug)]
 pub struct Spool {
-    directory: PathBuf,
+    medium: Arc<dyn SlotMedium>,
     slots: Mutex<Slots>,
 }
 
@@ -68,36 +69,28 @@ struct Header {
 }
 
 impl Spool {
-    /// Opens the slots of a directory and makes `count` at least. Slots that still hold output are not lent.
+    /// The slots of a medium, of which none is known yet.
+    pub fn new(medium: Arc<dyn SlotMedium>) -> Self {
+        Self { medium, slots: Mutex::default() }
+    }
+
+    /// Finds the slots that were made before. Those that still hold output are not lent.
     ///
     /// # Errors
-    /// When the directory cannot be made or read.
-    pub fn open(directory: impl Into<PathBuf>, count: u32) -> io::Result<Self> {
-        let directory = directory.into();
-        fs::create_dir_all(&directory)?;
-        let mut slots = Slots::default();
-        for entry in fs::read_dir(&directory)? {
-            let name = entry?.file_name();
-            let no = name.to_str().and_then(|name| name.strip_prefix("slot-")).and_then(|no| no.parse().ok());
-            slots.made = slots.made.max(no.unwrap_or(0));
-        }
-        let spool = Self { directory, slots: Mutex::new(slots) };
-        let made = spool.slots().made;
-        for no in 1..=made {
-            if spool.make_free(SlotNo(no)).unwrap_or(false) {
-                spool.slots().free.insert(no);
-            }
-        }
-        spool.grow(count)?;
-        Ok(spool)
+    /// When the medium cannot be read.
+    pub fn find_slots(&self) -> io::Result<()> {
+        let made = self.medium.made()?;
+        let free = (1..=made).filter(|no| self.make_free(SlotNo(*no)).unwrap_or(false)).collect();
+        *self.slots() = Slots { free, made };
+        Ok(())
     }
 
     /// Says whether a slot holds nothing that is wanted, and wipes what a crash left in it.
     fn make_free(&self, slot: SlotNo) -> io::Result<bool> {
-        let file = File::options().read(true).write(true).open(self.path(slot))?;
-        let Some(header) = read_header(&file)?.filter(|header| !header.used) else { return Ok(false) };
+        let file = self.medium.open(slot)?;
+        let Some(header) = read_header(&*file)?.filter(|header| !header.used) else { return Ok(false) };
         if header.stained {
-            wipe(&file, &header)?;
+            wipe(&*file, &header)?;
         }
         Ok(true)
     }
@@ -106,8 +99,16 @@ impl Spool {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn path(&self, slot: SlotNo) -> PathBuf {
-        self.directory.join(format!("slot-{:05}", slot.0))
+    /// Does work that may wait for a disk without keeping other tasks waiting.
+    pub(crate) async fn work<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> io::Result<T> {
+        if !self.medium.blocks() {
+            return Ok(work(self));
+        }
+        let spool = self.clone();
+        tokio::task::spawn_blocking(move || work(&spool)).await.map_err(io::Error::other)
     }
 
     /// Makes slots until `count` exist. They are lent only once they are durable.
@@ -118,14 +119,10 @@ impl Spool {
         let made = self.slots().made;
         for no in made + 1..=count {
             fault::hit("spool.preallocate")?;
-            let file =
-                File::options().create(true).truncate(false).write(true).open(self.path(SlotNo(no)))?;
-            let length = i64::try_from(SLOT_BYTES).unwrap_or(i64::MAX);
-            nix::fcntl::posix_fallocate(&file, 0, length).map_err(io::Error::from)?;
-            file.sync_all()?;
+            self.medium.make(SlotNo(no), SLOT_BYTES)?;
         }
         if made < count {
-            File::open(&self.directory)?.sync_all()?;
+            self.medium.sync_names()?;
             let mut slots = self.slots();
             slots.free.extend(made + 1..=count);
             slots.made = slots.made.max(count);
@@ -157,7 +154,7 @@ impl Spool {
     }
 
     fn header(&self, slot: SlotNo) -> io::Result<Option<Header>> {
-        read_header(&File::open(self.path(slot))?)
+        read_header(&*self.medium.open(slot)?)
     }
 
     /// Begins to catch the output of a run.
@@ -165,8 +162,8 @@ impl Spool {
     /// # Errors
     /// When the slot cannot be read or is in use for another run.
     pub fn begin(&self, slot: SlotNo, session: SessionId, run: RunId) -> Result<Catcher, SpoolError> {
-        let file = File::options().read(true).write(true).open(self.path(slot))?;
-        let before = read_header(&file)?;
+        let file = self.medium.open(slot)?;
+        let before = read_header(&*file)?;
         if let Some(before) =
             before.filter(|header| header.used && (header.session, header.run) != (session, run))
         {
@@ -175,20 +172,20 @@ impl Spool {
         }
         let use_no = before.map_or(0, |header| header.use_no) + 1;
         let header = Header { used: true, sealed: false, stained: true, session, run, use_no };
-        write_header(&file, &header)?;
+        write_header(&*file, &header)?;
         Ok(Catcher { file, header, end: HEADER_BYTES })
     }
 
     /// Looks for output of a run.
     pub fn look(&self, slot: Option<SlotNo>, session: SessionId, run: RunId) -> Look {
         let Some(slot) = slot else { return Look::Unused };
-        let Ok(file) = File::open(self.path(slot)) else { return Look::NotYet };
-        match read_header(&file) {
+        let Ok(file) = self.medium.open(slot) else { return Look::NotYet };
+        match read_header(&*file) {
             Err(_) | Ok(None) => Look::NotYet,
             Ok(Some(header)) if !header.used || (header.session, header.run) != (session, run) => {
                 Look::Unused
             }
-            Ok(Some(header)) => match read_frames(&file, &header) {
+            Ok(Some(header)) => match read_frames(&*file, &header) {
                 Err(_) => Look::NotYet,
                 Ok(frames) => Look::Frames { sealed: header.sealed, frames },
             },
@@ -200,11 +197,11 @@ impl Spool {
     /// # Errors
     /// When the disk refuses.
     pub fn seal(&self, slot: SlotNo) -> io::Result<()> {
-        let file = File::options().read(true).write(true).open(self.path(slot))?;
-        let Some(header) = read_header(&file)? else { return Ok(()) };
+        let file = self.medium.open(slot)?;
+        let Some(header) = read_header(&*file)? else { return Ok(()) };
         fault::hit("spool.before_seal")?;
-        write_header(&file, &Header { sealed: true, ..header })?;
-        file.sync_data()?;
+        write_header(&*file, &Header { sealed: true, ..header })?;
+        file.sync()?;
         fault::hit("spool.after_seal")
     }
 
@@ -213,13 +210,13 @@ impl Spool {
     /// # Errors
     /// When the disk refuses; the slot must not be lent again then.
     pub fn clear(&self, slot: SlotNo) -> io::Result<()> {
-        let file = File::options().read(true).write(true).open(self.path(slot))?;
-        if let Some(header) = read_header(&file)?.filter(|header| header.used) {
+        let file = self.medium.open(slot)?;
+        if let Some(header) = read_header(&*file)?.filter(|header| header.used) {
             fault::hit("spool.before_release")?;
-            write_header(&file, &Header { used: false, ..header })?;
-            file.sync_data()?;
+            write_header(&*file, &Header { used: false, ..header })?;
+            file.sync()?;
             fault::hit("spool.after_release")?;
-            wipe(&file, &header)?;
+            wipe(&*file, &header)?;
         }
         Ok(())
     }
@@ -237,11 +234,6 @@ impl Spool {
             }
         }
         Ok(())
-    }
-
-    /// The directory of the slots.
-    pub fn directory(&self) -> &Path {
-        &self.directory
     }
 }
 
@@ -289,7 +281,7 @@ impl Look {
 /// Catches the output of one run.
 #[derive(Debug)]
 pub struct Catcher {
-    file: File,
+    file: Box<dyn SlotFile>,
     header: Header,
     end: u64,
 }
@@ -300,7 +292,7 @@ impl Catcher {
     /// # Errors
     /// When the slot is full, was sealed by the healer, or the disk refuses.
     pub fn add(&mut self, last: &Link, entries: &[&Entry]) -> Result<(), SpoolError> {
-        let current = read_header(&self.file)?;
+        let current = read_header(&*self.file)?;
         if current.is_none_or(|header| header.sealed || header.use_no != self.header.use_no) {
             return Err(SpoolError::Sealed);
         }
@@ -316,21 +308,23 @@ impl Catcher {
             return Err(SpoolError::Full);
         }
         fault::hit("spool.before_frame")?;
-        self.file.write_all_at(&bytes, self.end)?;
+        self.file.write_at(&bytes, self.end)?;
         fault::hit("spool.before_sync")?;
-        self.file.sync_data()?;
+        self.file.sync()?;
         fault::hit("spool.after_sync")?;
         self.end += bytes.len() as u64;
         Ok(())
     }
 }
 
-fn read_header(file: &File) -> io::Result<Option<Header>> {
+fn read_header(file: &dyn SlotFile) -> io::Result<Option<Header>> {
     let mut bytes = [0_u8; 64];
-    if file.metadata()?.len() < HEADER_BYTES {
+    if file.size_bytes()? < HEADER_BYTES {
         return Ok(None);
     }
-    file.read_exact_at(&mut bytes, 0)?;
+    if file.read_at(&mut bytes, 0)? < bytes.len() {
+        return Ok(None);
+    }
     if bytes == [0; 64] {
         // Preallocated and never used.
         let session = SessionId(Uuid::nil());
@@ -360,7 +354,7 @@ fn read_header(file: &File) -> io::Result<Option<Header>> {
 }
 
 /// One write of one sector: it is there whole or not at all.
-fn write_header(file: &File, header: &Header) -> io::Result<()> {
+fn write_header(file: &dyn SlotFile, header: &Header) -> io::Result<()> {
     let mut bytes = [0_u8; 64];
     bytes[..8].copy_from_slice(MAGIC);
     bytes[8] = u8::from(header.used);
@@ -369,16 +363,16 @@ fn write_header(file: &File, header: &Header) -> io::Result<()> {
     bytes[16..32].copy_from_slice(header.session.0.as_bytes());
     bytes[32..40].copy_from_slice(&header.run.0.to_le_bytes());
     bytes[40..48].copy_from_slice(&header.use_no.to_le_bytes());
-    file.write_all_at(&bytes, 0)
+    file.write_at(&bytes, 0)
 }
 
 /// Blanks the frames of a use that is over: what a person erases later must not be left here.
-fn wipe(file: &File, header: &Header) -> io::Result<()> {
+fn wipe(file: &dyn SlotFile, header: &Header) -> io::Result<()> {
     let bytes = read_all(file)?;
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     fault::hit("spool.before_wipe")?;
-    file.write_all_at(&vec![0; end], HEADER_BYTES)?;
-    file.sync_data()?;
+    file.write_at(&vec![0; end], HEADER_BYTES)?;
+    file.sync()?;
     fault::hit("spool.after_wipe")?;
     write_header(file, &Header { used: false, stained: false, ..*header })
 }
@@ -397,7 +391,7 @@ fn put_frame(bytes: &mut Vec<u8>, use_no: u64, prev: Hash, entry: &Entry) {
 }
 
 /// Reads frames up to the first that is not whole: that one was never acknowledged.
-fn read_frames(file: &File, header: &Header) -> io::Result<Vec<Frame>> {
+fn read_frames(file: &dyn SlotFile, header: &Header) -> io::Result<Vec<Frame>> {
     let bytes = read_all(file)?;
     let mut frames = Vec::new();
     let mut rest = bytes.as_slice();
@@ -409,7 +403,7 @@ fn read_frames(file: &File, header: &Header) -> io::Result<Vec<Frame>> {
 }
 
 /// Everything behind the header.
-fn read_all(file: &File) -> io::Result<Vec<u8>> {
+fn read_all(file: &dyn SlotFile) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(SLOT_BYTES - HEADER_BYTES).unwrap_or(0)];
     let mut filled = 0;
     while filled < bytes.len() {

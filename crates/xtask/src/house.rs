@@ -49,7 +49,10 @@ fn rustdoc(report: &mut Report) -> Result<()> {
 
 fn dependencies(report: &mut Report) -> Result<()> {
     for check in ["bans", "licenses", "sources"] {
-        let output = cargo(&["deny", "--workspace", "--log-level", "error", "check", "--hide-inclusion-graph", check], &[])?;
+        let output = cargo(
+            &["deny", "--workspace", "--log-level", "error", "check", "--hide-inclusion-graph", check],
+            &[],
+        )?;
         report.none_of(&format!("house.deny.{check}"), findings(&output));
         show_if_failed(report, &output);
     }

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hub::{SessionHandle, Spool};
 use rusqlite::{Connection, OpenFlags};
@@ -167,7 +168,7 @@ impl Hidden {
 
 /// The spool files as another process sees them; no slot is made.
 pub(crate) fn spool(world: &World) -> Spool {
-    Spool::open(world.spool(), 0).expect("open the spool")
+    Spool::new(Arc::new(hub::SlotDirectory(world.spool())))
 }
 
 /// The database file, read by someone else.
