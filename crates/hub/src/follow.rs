@@ -34,8 +34,9 @@ impl Followers {
 
     /// Takes a reader in between two batches, so that nothing falls in between.
     pub(crate) fn subscribe(&mut self, after: Seq, durable: Link) -> Result<Subscription, FollowError> {
+        // The log has the entry, or the reader would not ask after it: this writer is behind its own log.
         if after > durable.seq {
-            return Err(FollowError::BeyondEnd { after, head: durable.seq });
+            return Err(FollowError::Ended { after });
         }
         self.senders.retain(|sender| !sender.is_closed());
         let (sender, live) = mpsc::channel(WAITING_MAX);

@@ -160,6 +160,7 @@ async fn begin(
         Claiming::New => Ok((claim, Session::default(), 0)),
         Claiming::Existing => {
             let loaded = load::load(shared.store.as_ref(), id).await?;
+            written_by(&claim, &loaded.state)?;
             Ok((claim, loaded.state, loaded.folded))
         }
         Claiming::Branch { from, at } => {
@@ -167,6 +168,11 @@ async fn begin(
             Ok((claim, state, at.0))
         }
     }
+}
+
+/// Another node may have claimed the session, and appended, before its log was read here.
+fn written_by(claim: &Claim, state: &Session) -> Result<(), CommandError> {
+    if state.link.epoch > claim.epoch { Err(CommandError::Moved) } else { Ok(()) }
 }
 
 impl Writer {
@@ -245,7 +251,8 @@ impl Writer {
             }
             Input::Follow { after, answer } => {
                 drop(answer.send(self.followers.subscribe(after, self.durable)));
-                Ok(())
+                // What this writer does not know of was appended by another.
+                if after > self.durable.seq { Err(Stopped(CommandError::Moved)) } else { Ok(()) }
             }
             Input::Healed { run, look, links } => self.take_healed(run, look, &links).await,
             Input::Retire { when, answer } => {
@@ -397,7 +404,7 @@ impl Writer {
     /// Makes the batch durable, then shows, acknowledges and performs it.
     pub(crate) async fn commit(&mut self) -> Result<(), Stopped> {
         if self.batch.entries.is_empty() {
-            return self.finish();
+            return self.confirm().await;
         }
         let kind = BatchKind::of(&self.batch.entries);
         if fault::planted("answer_before_append") {
@@ -429,6 +436,24 @@ impl Writer {
         }
     }
 
+    /// Nothing is to be appended, so that no append tells whether the session is still this writer's. What people are
+    /// told holds only if the log still ends where this writer knows it to.
+    async fn confirm(&mut self) -> Result<(), Stopped> {
+        let tells_people = self.batch.waiting.iter().any(|waiting| matches!(waiting, Waiting::Command(..)));
+        if !tells_people || self.durable == Link::START {
+            return self.finish();
+        }
+        match self.shared.store.open(self.address()).await {
+            Ok(opened) if opened.end == self.durable => self.finish(),
+            Ok(_) => Err(Stopped(CommandError::Moved)),
+            Err(error) => {
+                let error = CommandError::from(error);
+                std::mem::take(&mut self.batch).waiting.into_iter().for_each(|waiting| waiting.fail(&error));
+                Ok(())
+            }
+        }
+    }
+
     pub(crate) async fn append(&self, urgency: Urgency) -> Result<(), AppendError> {
         let append =
             Append { claim: self.claim, last: self.durable, entries: self.batch.entries.clone(), urgency };
@@ -447,6 +472,7 @@ impl Writer {
             waiting.fail(&CommandError::from(refused.clone()));
         }
         let loaded = load::load(self.shared.store.as_ref(), self.address()).await.map_err(Stopped)?;
+        written_by(&self.claim, &loaded.state).map_err(Stopped)?;
         self.state = loaded.state;
         self.durable = self.state.link;
         Ok(())
