@@ -65,6 +65,10 @@ bench-store *ARGS:
 bench-server *ARGS: release
     cargo run -q --release -p testkit --no-default-features --bin bench-server -- {{ARGS}}
 
+# Live many small worlds in virtual time, each from a seed; `just sim SEED` lives one again.
+sim *ARGS:
+    cargo run -q --release -p testkit --bin sim -- {{ARGS}}
+
 # Compare row layouts of the store on this machine.
 layouts *ARGS:
     cargo run -q --release -p testkit --no-default-features --bin layouts -- {{ARGS}}

@@ -13,6 +13,8 @@ pub mod model;
 pub mod races;
 pub mod refusing;
 pub mod report;
+#[cfg(feature = "inject")]
+pub mod sim;
 pub mod trial;
 pub mod world;
 

@@ -1,0 +1,183 @@
+//! What must hold at the end, read off the logs as they truly are.
+
+use std::collections::BTreeMap;
+
+use session::event::RunEnd;
+use session::{Entry, Event, Link, RunId, Session, SessionId};
+
+use super::world::World;
+
+/// Sessions in which something is still to come.
+pub(crate) fn unsettled(world: &World) -> Vec<SessionId> {
+    let sessions = living(world);
+    let open = |session: &SessionId| {
+        let mut state = Session::default();
+        world.log(*session).iter().for_each(|entry| session::fold(&mut state, entry));
+        state.open_run.is_some() || !state.queue.is_empty() || !state.recovering.is_empty()
+    };
+    sessions.into_iter().filter(open).collect()
+}
+
+fn living(world: &World) -> Vec<SessionId> {
+    let record = world.record();
+    record.sessions.iter().filter(|session| !record.erased.contains(session)).copied().collect()
+}
+
+/// Checks every log against what was promised.
+pub(crate) fn all(world: &World) {
+    for session in living(world) {
+        let log = world.log(session);
+        let found =
+            [chain(&log), runs(&log), said(&log), kept(world, session, &log), shown(world, session, &log)];
+        for broken in found.into_iter().flatten() {
+            world.broken(|| format!("{broken}, session {session}"));
+        }
+        situations(world, &log);
+    }
+}
+
+/// I3, I16: numbered without gap, chained, under epochs that never go down.
+fn chain(log: &[Entry]) -> Option<String> {
+    let mut last = Link::START;
+    for entry in log {
+        if entry.seq != last.seq.next() {
+            return Some(format!("I3 entry {} follows entry {}", entry.seq, last.seq));
+        }
+        if entry.epoch < last.epoch {
+            return Some(format!("I16 entry {} has an older epoch than the one before", entry.seq));
+        }
+        if Entry::seal(&last, entry.time, entry.epoch, entry.event.clone()).hash != entry.hash {
+            return Some(format!("I3 entry {} is not chained to the one before", entry.seq));
+        }
+        last = entry.link();
+    }
+    None
+}
+
+/// I15, I24, I25: one run at a time, one end each, nothing after it but what was healed, results after their calls.
+fn runs(log: &[Entry]) -> Option<String> {
+    let mut open: Option<RunId> = None;
+    let mut ended: BTreeMap<RunId, bool> = BTreeMap::new();
+    let mut asked = Vec::new();
+    for entry in log {
+        match &entry.event {
+            // A branch goes on with what it shares, and nothing of it is open there.
+            Event::SessionBranched { .. } => open = None,
+            Event::RunStarted { .. } => {
+                if let Some(open) = open {
+                    return Some(format!("I15 run {} began while run {open} was going on", entry.seq));
+                }
+                open = Some(RunId(entry.seq.0));
+            }
+            Event::RunEnded { run, end, .. } => {
+                let recovering = matches!(end, RunEnd::Interrupted { recovering: true, .. });
+                if ended.insert(*run, recovering).is_some() || open != Some(*run) {
+                    return Some(format!("I24 run {run} ended twice, at last at entry {}", entry.seq));
+                }
+                open = None;
+            }
+            Event::RecoverySettled { run, .. } if ended.insert(*run, false) != Some(true) => {
+                return Some(format!("I28 run {run} was recovered at entry {} and was not lost", entry.seq));
+            }
+            Event::CallAsked { run, call, .. } => asked.push((*run, *call)),
+            Event::CallFinished { run, call, .. } if !asked.contains(&(*run, *call)) => {
+                return Some(format!("I25 call {call} of run {run} ended and was not asked for"));
+            }
+            _ => {}
+        }
+        if let Some(run) = entry.event.output_of()
+            && ended.get(&run) == Some(&false)
+        {
+            return Some(format!("I24 entry {} follows the end of its run {run}", entry.seq));
+        }
+    }
+    open.map(|open| format!("I9 run {open} never ended"))
+}
+
+/// The numbers of the words that a run said, in the order of the log.
+pub(crate) fn words_of(log: &[Entry], run: RunId) -> Vec<u64> {
+    let mut words = Vec::new();
+    for entry in log {
+        if let Event::TextAdded { run: of, text } | Event::ReasoningAdded { run: of, text } = &entry.event
+            && *of == run
+        {
+            words.extend(text.split_whitespace().filter_map(|word| word.get(1..)?.parse::<u64>().ok()));
+        }
+    }
+    words
+}
+
+/// I6, I28: of what a run said, a beginning is there, each word once and in order.
+fn said(log: &[Entry]) -> Option<String> {
+    for entry in log {
+        if let Event::RunStarted { .. } = &entry.event {
+            let words = words_of(log, RunId(entry.seq.0));
+            if !words.iter().copied().eq(1..=words.len() as u64) {
+                return Some(format!("I6 run {} said {words:?}", entry.seq));
+            }
+        }
+    }
+    None
+}
+
+/// I4, I5: each acknowledged message once, as the turn that was named; no key twice.
+fn kept(world: &World, session: SessionId, log: &[Entry]) -> Option<String> {
+    let mut keys = BTreeMap::new();
+    for entry in log {
+        if let Some((key, _)) = entry.event.key()
+            && let Some(before) = keys.insert(key.clone(), entry.seq)
+        {
+            return Some(format!("I5 the key {key:?} was used at entries {before} and {}", entry.seq));
+        }
+    }
+    let record = world.record();
+    let promised = record.kept.iter().filter(|((of, _), _)| *of == session);
+    for ((_, key), (turn, text)) in promised {
+        if keys.get(key).map(|seq| seq.0) != Some(turn.0) {
+            return Some(format!("I4 {text} was acknowledged as turn {turn} and is at {:?}", keys.get(key)));
+        }
+    }
+    None
+}
+
+/// I2: what was shown is there as it was shown.
+fn shown(world: &World, session: SessionId, log: &[Entry]) -> Option<String> {
+    let record = world.record();
+    let seen = record.shown.iter().filter(|((of, _), _)| *of == session);
+    for ((_, seq), hash) in seen {
+        let durable = usize::try_from(seq.0 - 1).ok().and_then(|at| log.get(at)).map(|entry| entry.hash);
+        if durable != Some(*hash) {
+            return Some(format!("I2 entry {seq} was shown and is not in the log as it was"));
+        }
+    }
+    None
+}
+
+/// Rare situations that only the finished log tells.
+fn situations(world: &World, log: &[Entry]) {
+    for entry in log {
+        match &entry.event {
+            Event::RunEnded { end: RunEnd::Interrupted { recovering: true, .. }, .. } => {
+                world.met("a journal could not be read at first");
+            }
+            Event::RunEnded { end: RunEnd::Interrupted { .. }, .. } => world.met("a run was interrupted"),
+            Event::RunEnded { end: RunEnd::Stopped { by_message: true }, .. } => {
+                world.met("a message stopped a run");
+            }
+            Event::RecoverySettled { outcome: session::event::RecoveryOutcome::Recovered, .. } => {
+                world.met("a run came back from its journal");
+            }
+            Event::RecoverySettled { .. } => world.met("a recovery ended without a claim"),
+            Event::RecoveryAttempted { .. } => world.met("a sealed empty journal was looked at"),
+            Event::TurnsUndone { .. } => world.met("turns were taken back"),
+            Event::TurnsPutBack { .. } => world.met("turns were put back"),
+            Event::SessionCleared {} => world.met("a session was cleared"),
+            Event::QueuedEdited { .. } => world.met("a waiting message was changed"),
+            Event::QueuedRemoved { .. } => world.met("a waiting message was withdrawn"),
+            Event::MessageEdited { .. } => world.met("a message was edited"),
+            Event::TitleGenerated { .. } => world.met("a title was generated"),
+            Event::IdAdded { .. } => world.met("a session got another id"),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! The line from a node to the store, and its slots: slow, cut, full, and sometimes silent about what became of an
+//! append.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use hub::{SlotFile, SlotMedium};
+use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, SlotNo, Time, TurnId};
+use store::blob::Blobs;
+use store::{
+    Append, AppendError, Catalog, Claim, ClaimError, Claiming, Dead, Hit, KeyUse, ListQuery, ListRow,
+    LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, StoreError, TurnRow, Urgency,
+};
+
+use super::world::World;
+
+/// What is wrong with one node's way to the store.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    /// Nothing gets through.
+    pub(crate) cut: AtomicBool,
+    /// Only what is essential is taken.
+    pub(crate) full: AtomicBool,
+    /// An append had no answer; nothing is written until the store was brought back.
+    dead: AtomicBool,
+    /// Answers are lost now and then.
+    pub(crate) forgetful: AtomicBool,
+}
+
+impl Line {
+    /// A new process has a new connection.
+    pub(crate) fn open_anew(&self) {
+        self.dead.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The store as one node reaches it.
+pub(crate) struct SimStore {
+    pub(crate) world: Arc<World>,
+    pub(crate) line: Arc<Line>,
+}
+
+impl SimStore {
+    /// The way there or back: mostly short.
+    async fn way(&self) {
+        let millis = match self.world.below(20) {
+            0 => 200,
+            1..=4 => 20,
+            _ => 2,
+        };
+        self.world.pause(millis).await;
+    }
+
+    async fn reach(&self) -> Result<(), StoreError> {
+        self.way().await;
+        if self.line.cut.load(Ordering::Relaxed) {
+            return Err(Dead { reason: "the line is cut".to_owned() }.into());
+        }
+        Ok(())
+    }
+
+    async fn reach_to_write(&self) -> Result<(), StoreError> {
+        self.reach().await?;
+        if self.line.dead.load(Ordering::Relaxed) {
+            return Err(Dead { reason: "an append had no answer".to_owned() }.into());
+        }
+        Ok(())
+    }
+
+    async fn append(&self, batch: Vec<Append>) -> Vec<Result<(), AppendError>> {
+        if let Err(error) = self.reach_to_write().await {
+            self.world.met("an append found the store away");
+            return vec![Err(error.into()); batch.len()];
+        }
+        let full = self.line.full.load(Ordering::Relaxed);
+        let forgets = self.line.forgetful.load(Ordering::Relaxed) && self.world.chance(15);
+        let vanishes = forgets && self.world.chance(50);
+        let count = batch.len();
+        if count > 1 {
+            self.world.met("several sessions shared a commit");
+        }
+        let mut results = Vec::with_capacity(count);
+        for one in batch {
+            if vanishes {
+                results.push(Ok(()));
+            } else if full && one.urgency == Urgency::Normal {
+                self.world.met("a full disk refused an append");
+                results.push(Err(AppendError::Full));
+            } else {
+                results.push(self.apply(one).await);
+            }
+        }
+        self.way().await;
+        if forgets {
+            self.world.met(if vanishes {
+                "an append without an answer was not durable"
+            } else {
+                "an append without an answer was durable"
+            });
+            self.line.dead.store(true, Ordering::Relaxed);
+            let reason = "the answer was lost".to_owned();
+            return vec![Err(AppendError::Unknown { reason }); count];
+        }
+        results
+    }
+
+    /// What truly happens. It takes no time, so that it happens whole or not at all.
+    async fn apply(&self, one: Append) -> Result<(), AppendError> {
+        let (session, entries) = (one.claim.session, one.entries.clone());
+        let result = self.world.truth.append(vec![one]).await.pop().unwrap_or(Ok(()));
+        match &result {
+            Ok(()) => {
+                let mut record = self.world.record();
+                for entry in &entries {
+                    record.note(session.0.as_bytes());
+                    record.note(&entry.hash.0);
+                }
+            }
+            Err(AppendError::Fenced { .. }) => self.world.met("an append of an old claim was refused"),
+            Err(AppendError::KeyUsed { .. }) => self.world.met("a used key was refused by the store"),
+            Err(_) => {}
+        }
+        result
+    }
+}
+
+impl LogStore for SimStore {
+    fn claim<'a>(
+        &'a self,
+        session: SessionId,
+        node: NodeId,
+        claiming: Claiming,
+        now: Time,
+    ) -> BoxFuture<'a, Result<Claim, ClaimError>> {
+        async move {
+            self.reach_to_write().await?;
+            let claimed = self.world.truth.claim(session, node, claiming, now).await;
+            match &claimed {
+                Err(ClaimError::Held { .. }) => self.world.met("a session was held by another node"),
+                Ok(claim) if claim.epoch.0 > 1 => self.world.met("a session was claimed again"),
+                _ => {}
+            }
+            self.way().await;
+            claimed
+        }
+        .boxed()
+    }
+
+    fn heartbeat(&self, node: NodeId, now: Time) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            self.reach_to_write().await?;
+            self.world.truth.heartbeat(node, now).await
+        }
+        .boxed()
+    }
+
+    fn append(&self, batch: Vec<Append>) -> BoxFuture<'_, Vec<Result<(), AppendError>>> {
+        Self::append(self, batch).boxed()
+    }
+
+    fn read(
+        &self,
+        session: SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.read(session, after, limit).await
+        }
+        .boxed()
+    }
+
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Opened, OpenError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.open(session).await
+        }
+        .boxed()
+    }
+
+    fn find_key(
+        &self,
+        session: SessionId,
+        key: MessageKey,
+    ) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.find_key(session, key).await
+        }
+        .boxed()
+    }
+
+    fn save_snapshot(&self, session: SessionId, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            self.reach_to_write().await?;
+            self.world.met("a snapshot was kept");
+            self.world.truth.save_snapshot(session, snapshot).await
+        }
+        .boxed()
+    }
+
+    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.open_runs().await
+        }
+        .boxed()
+    }
+
+    fn waiting(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.waiting().await
+        }
+        .boxed()
+    }
+
+    fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
+        async move {
+            self.reach_to_write().await?;
+            self.world.truth.erase(claim).await
+        }
+        .boxed()
+    }
+
+    fn revive(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            self.reach().await?;
+            if self.line.dead.swap(false, Ordering::Relaxed) {
+                self.world.met("a dead store was brought back");
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+impl Catalog for SimStore {
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<ListRow>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.list(query).await
+        }
+        .boxed()
+    }
+
+    fn turns(
+        &self,
+        session: SessionId,
+        before: Option<TurnId>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.turns(session, before, count).await
+        }
+        .boxed()
+    }
+
+    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.search(words, count).await
+        }
+        .boxed()
+    }
+
+    fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move { self.reach().await }.boxed()
+    }
+
+    fn lag_micros(&self) -> i64 {
+        0
+    }
+}
+
+impl Blobs for SimStore {
+    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
+        async move {
+            self.reach_to_write().await?;
+            self.world.truth.put_blob(bytes).await
+        }
+        .boxed()
+    }
+
+    fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.blob(hash).await
+        }
+        .boxed()
+    }
+}
+
+/// The slots of one node: what was synced survives a power cut, what was not may not.
+#[derive(Debug, Default)]
+pub(crate) struct SimSlots {
+    slots: Mutex<BTreeMap<u32, Arc<Mutex<Slot>>>>,
+    /// Whether they cannot be seen for now.
+    pub(crate) away: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    size_bytes: u64,
+    synced: Vec<u8>,
+    written: Vec<u8>,
+}
+
+impl SimSlots {
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Mutex<Slot>>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes back what was not synced.
+    pub(crate) fn lose_power(&self) {
+        for slot in self.slots().values() {
+            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            slot.written = slot.synced.clone();
+        }
+    }
+
+    fn seen(&self) -> io::Result<()> {
+        if self.away.load(Ordering::Relaxed) { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
+    }
+}
+
+impl SlotMedium for SimSlots {
+    fn made(&self) -> io::Result<u32> {
+        Ok(self.slots().keys().next_back().copied().unwrap_or(0))
+    }
+
+    fn make(&self, slot: SlotNo, size_bytes: u64) -> io::Result<()> {
+        self.slots()
+            .entry(slot.0)
+            .or_insert_with(|| Arc::new(Mutex::new(Slot { size_bytes, ..Slot::default() })));
+        Ok(())
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn open(&self, slot: SlotNo) -> io::Result<Box<dyn SlotFile>> {
+        self.seen()?;
+        let found = self.slots().get(&slot.0).cloned();
+        Ok(Box::new(OpenSlot(found.ok_or(io::ErrorKind::NotFound)?)))
+    }
+
+    fn blocks(&self) -> bool {
+        false
+    }
+}
+
+#[derive(Debug)]
+struct OpenSlot(Arc<Mutex<Slot>>);
+
+impl OpenSlot {
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SlotFile for OpenSlot {
+    fn size_bytes(&self) -> io::Result<u64> {
+        Ok(self.slot().size_bytes)
+    }
+
+    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize> {
+        let slot = self.slot();
+        let (at, size) = (usize::try_from(at).unwrap_or(0), usize::try_from(slot.size_bytes).unwrap_or(0));
+        // What was never written is not kept: the rest of a slot is zeros.
+        let count = bytes.len().min(slot.written.len().max(64).min(size).saturating_sub(at));
+        for (offset, byte) in bytes[..count].iter_mut().enumerate() {
+            *byte = slot.written.get(at + offset).copied().unwrap_or(0);
+        }
+        Ok(count)
+    }
+
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let mut slot = self.slot();
+        let at = usize::try_from(at).unwrap_or(0);
+        let end = at + bytes.len();
+        if slot.written.len() < end {
+            slot.written.resize(end, 0);
+        }
+        slot.written[at..end].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut slot = self.slot();
+        slot.synced = slot.written.clone();
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! What goes wrong: kills at any point, pauses, cut lines, full disks, lost answers, clocks that jump, slots that cannot
+//! be seen, drains. Then peace, in which everything must come to its end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use session::InterruptReason;
+use tokio::task::JoinSet;
+
+use super::world::{Node, Up, World};
+use super::{check, client, reader};
+
+/// Looks at every session in peace, and the time between them.
+const LOOKS_MAX: u64 = 120;
+const LOOK_PAUSE: Duration = Duration::from_secs(5);
+/// Looks after which the clocks are set so far ahead that what waits for a journal is given up.
+const LOOKS_UNTIL_LATE: u64 = 60;
+const LATE_MICROS: i64 = 25 * 3_600 * 1_000_000;
+
+/// Lives a world from its begin to its end.
+pub(crate) async fn live(world: &Arc<World>) {
+    for node in &world.nodes {
+        node.start(world).await;
+    }
+    let mut people = JoinSet::new();
+    for _ in 0..=world.below(2) {
+        people.spawn(client::live(world.clone(), 5 + world.below(15)));
+    }
+    for _ in 0..=world.below(2) {
+        people.spawn(reader::read(world.clone()));
+    }
+    let mut troubles = JoinSet::new();
+    for _ in 0..world.below(10) {
+        world.pause(5_000).await;
+        let node = usize::try_from(world.below(world.nodes.len() as u64)).unwrap_or(0);
+        let world = world.clone();
+        troubles.spawn(async move { trouble(&world, &world.nodes[node]).await });
+    }
+    while troubles.join_next().await.is_some() {}
+    peace(world).await;
+    while people.join_next().await.is_some() {}
+    settle(world).await;
+    check::all(world);
+}
+
+async fn trouble(world: &Arc<World>, node: &Node) {
+    match world.below(10) {
+        0 | 1 => {
+            node.kill();
+            world.met("a node was killed");
+            if world.chance(50) {
+                node.slots.lose_power();
+                world.met("a node lost its power");
+            }
+            world.pause(20_000).await;
+            node.start(world).await;
+        }
+        2 => {
+            if let Some(up) = node.running() {
+                up.process.kill_after(world.below(2_000));
+                world.pause(10_000).await;
+            }
+            node.start(world).await;
+        }
+        3 => {
+            if let Some(up) = node.running() {
+                up.process.pause(true);
+                world.met("a node was paused");
+                world.pause(40_000).await;
+                up.process.pause(false);
+            }
+        }
+        4 => {
+            node.line.cut.store(true, Ordering::Relaxed);
+            world.met("a line was cut");
+            world.pause(15_000).await;
+            node.line.cut.store(false, Ordering::Relaxed);
+        }
+        5 => {
+            node.line.full.store(true, Ordering::Relaxed);
+            world.met("a disk was full");
+            world.pause(10_000).await;
+            node.line.full.store(false, Ordering::Relaxed);
+        }
+        6 => {
+            node.line.forgetful.store(true, Ordering::Relaxed);
+            world.pause(10_000).await;
+            node.line.forgetful.store(false, Ordering::Relaxed);
+        }
+        7 => {
+            let ahead = world.chance(50);
+            let micros = i64::try_from(world.below(60_000_000)).unwrap_or(0);
+            node.skew_micros.fetch_add(if ahead { micros } else { -micros }, Ordering::Relaxed);
+            world.met(if ahead { "a clock jumped ahead" } else { "a clock jumped back" });
+        }
+        8 => drain(world, node).await,
+        _ => {
+            node.slots.away.store(true, Ordering::Relaxed);
+            world.met("slots could not be seen");
+            node.kill();
+            world.pause(2_000).await;
+            node.start(world).await;
+            world.pause(20_000).await;
+            node.slots.away.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Stops a node as an operator does, and starts it again.
+async fn drain(world: &Arc<World>, node: &Node) {
+    let Some(Up { process, hub, .. }) = node.running() else { return };
+    let (reason, time) = if world.chance(50) {
+        (InterruptReason::RestartTimeout, Duration::from_millis(world.below(10_000)))
+    } else {
+        (InterruptReason::ShutdownTimeout, Duration::ZERO)
+    };
+    let drained = tokio::time::timeout(Duration::from_secs(60), process.run(hub.drain(reason, time))).await;
+    if matches!(drained, Ok(Ok(()))) {
+        world.met("a node was drained");
+        if hub.open_runs() > 0 {
+            world.broken(|| "I35 a run goes on after a drain".to_owned());
+        }
+    }
+    node.kill();
+    world.pause(5_000).await;
+    node.start(world).await;
+}
+
+/// Ends every trouble.
+async fn peace(world: &Arc<World>) {
+    world.record().in_peace = true;
+    for node in &world.nodes {
+        node.line.cut.store(false, Ordering::Relaxed);
+        node.line.full.store(false, Ordering::Relaxed);
+        node.line.forgetful.store(false, Ordering::Relaxed);
+        node.slots.away.store(false, Ordering::Relaxed);
+        if let Some(up) = node.running() {
+            up.process.pause(false);
+            up.process.kill_after(u64::MAX);
+        }
+    }
+    for node in &world.nodes {
+        for _ in 0..10 {
+            node.start(world).await;
+            if let Some(up) = node.running() {
+                up.process.kill_after(u64::MAX);
+            }
+        }
+    }
+}
+
+/// Looks at every session, as people do, until each has come to its end (I9).
+async fn settle(world: &Arc<World>) {
+    let mut last = String::new();
+    for look in 0..LOOKS_MAX {
+        let open = check::unsettled(world);
+        if open.is_empty() || world.is_broken() {
+            return;
+        }
+        if look == LOOKS_UNTIL_LATE {
+            world.met("a journal was given up");
+            for node in &world.nodes {
+                node.skew_micros.store(LATE_MICROS, Ordering::Relaxed);
+            }
+        }
+        for session in open {
+            let Some(Up { process, hub, .. }) = world.any_node() else { continue };
+            // Whoever cannot be answered looks again.
+            let looked = tokio::time::timeout(LOOK_PAUSE, process.run(hub.open(session).view())).await;
+            last = format!("{looked:?}");
+        }
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+    let open = check::unsettled(world);
+    world.broken(|| format!("I9 did not come to an end: {open:?}; the last look: {last}"));
+}
