@@ -43,4 +43,4 @@ pub use handle::{Acknowledged, SessionHandle};
 pub use hub::{Create, Hub, Settings};
 pub use library::{DocumentKind, Hit, ListQuery, ListRow, Shelf, StoreError};
 pub use runner::{RunOver, RunProgress, RunRequest, Runner};
-pub use spool::{Catcher, Frame, Look, SlotDirectory, SlotFile, SlotMedium, Spool, SpoolError};
+pub use spool::{Access, Catcher, Frame, Look, SlotDirectory, SlotFile, SlotMedium, Spool, SpoolError};

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use session::{Entry, Epoch, Event, Hash, Journal, Link, RunEnd, RunId, Seq, SessionId, SlotNo, Time};
 use uuid::Uuid;
 
-pub use medium::{SlotDirectory, SlotFile, SlotMedium};
+pub use medium::{Access, SlotDirectory, SlotFile, SlotMedium};
 
 /// Bytes of one slot: some minutes of a fast model. A run that fills it is interrupted.
 const SLOT_BYTES: u64 = 256 * 1024;
@@ -87,7 +87,7 @@ impl Spool {
 
     /// Says whether a slot holds nothing that is wanted, and wipes what a crash left in it.
     fn make_free(&self, slot: SlotNo) -> io::Result<bool> {
-        let file = self.medium.open(slot)?;
+        let file = self.medium.open(slot, Access::Write)?;
         let Some(header) = read_header(&*file)?.filter(|header| !header.used) else { return Ok(false) };
         if header.stained {
             wipe(&*file, &header)?;
@@ -154,7 +154,7 @@ impl Spool {
     }
 
     fn header(&self, slot: SlotNo) -> io::Result<Option<Header>> {
-        read_header(&*self.medium.open(slot)?)
+        read_header(&*self.medium.open(slot, Access::Read)?)
     }
 
     /// Begins to catch the output of a run.
@@ -162,7 +162,7 @@ impl Spool {
     /// # Errors
     /// When the slot cannot be read or is in use for another run.
     pub fn begin(&self, slot: SlotNo, session: SessionId, run: RunId) -> Result<Catcher, SpoolError> {
-        let file = self.medium.open(slot)?;
+        let file = self.medium.open(slot, Access::Write)?;
         let before = read_header(&*file)?;
         if let Some(before) =
             before.filter(|header| header.used && (header.session, header.run) != (session, run))
@@ -179,7 +179,7 @@ impl Spool {
     /// Looks for output of a run.
     pub fn look(&self, slot: Option<SlotNo>, session: SessionId, run: RunId) -> Look {
         let Some(slot) = slot else { return Look::Unused };
-        let Ok(file) = self.medium.open(slot) else { return Look::NotYet };
+        let Ok(file) = self.medium.open(slot, Access::Read) else { return Look::NotYet };
         match read_header(&*file) {
             Err(_) | Ok(None) => Look::NotYet,
             Ok(Some(header)) if !header.used || (header.session, header.run) != (session, run) => {
@@ -197,7 +197,7 @@ impl Spool {
     /// # Errors
     /// When the disk refuses.
     pub fn seal(&self, slot: SlotNo) -> io::Result<()> {
-        let file = self.medium.open(slot)?;
+        let file = self.medium.open(slot, Access::Write)?;
         let Some(header) = read_header(&*file)? else { return Ok(()) };
         fault::hit("spool.before_seal")?;
         write_header(&*file, &Header { sealed: true, ..header })?;
@@ -210,7 +210,7 @@ impl Spool {
     /// # Errors
     /// When the disk refuses; the slot must not be lent again then.
     pub fn clear(&self, slot: SlotNo) -> io::Result<()> {
-        let file = self.medium.open(slot)?;
+        let file = self.medium.open(slot, Access::Write)?;
         if let Some(header) = read_header(&*file)?.filter(|header| header.used) {
             fault::hit("spool.before_release")?;
             write_header(&*file, &Header { used: false, ..header })?;

@@ -32,10 +32,18 @@ pub trait SlotMedium: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// When it is not there.
-    fn open(&self, slot: SlotNo) -> io::Result<Box<dyn SlotFile>>;
+    fn open(&self, slot: SlotNo, access: Access) -> io::Result<Box<dyn SlotFile>>;
 
     /// Whether its work keeps a thread waiting.
     fn blocks(&self) -> bool;
+}
+
+/// What a slot is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// A look must not need the right to write.
+    Read,
+    Write,
 }
 
 /// The bytes of one slot.
@@ -98,8 +106,9 @@ impl SlotMedium for SlotDirectory {
         File::open(&self.0)?.sync_all()
     }
 
-    fn open(&self, slot: SlotNo) -> io::Result<Box<dyn SlotFile>> {
-        Ok(Box::new(File::options().read(true).write(true).open(self.path(slot))?))
+    fn open(&self, slot: SlotNo, access: Access) -> io::Result<Box<dyn SlotFile>> {
+        let writes = access == Access::Write;
+        Ok(Box::new(File::options().read(true).write(writes).open(self.path(slot))?))
     }
 
     fn blocks(&self) -> bool {

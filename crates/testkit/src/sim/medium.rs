@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use hub::{SlotFile, SlotMedium};
+use hub::{Access, SlotFile, SlotMedium};
 use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, SlotNo, Time, TurnId};
 use store::blob::Blobs;
 use store::{
@@ -346,7 +346,7 @@ impl SlotMedium for SimSlots {
         Ok(())
     }
 
-    fn open(&self, slot: SlotNo) -> io::Result<Box<dyn SlotFile>> {
+    fn open(&self, slot: SlotNo, _: Access) -> io::Result<Box<dyn SlotFile>> {
         self.seen()?;
         let found = self.slots().get(&slot.0).cloned();
         Ok(Box::new(OpenSlot(found.ok_or(io::ErrorKind::NotFound)?)))
