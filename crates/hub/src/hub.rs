@@ -41,8 +41,8 @@ pub struct Settings {
     /// Where the spool slots are.
     pub spool: Arc<dyn SlotMedium>,
     /// Slots made at start, and at most. One is lent to each run.
-    pub slots: u32,
-    pub slots_max: u32,
+    pub slots: u16,
+    pub slots_max: u16,
     /// A writer with nothing to do for this long gives its session up.
     pub idle_after: Duration,
     /// Whether an interrupted run goes on by itself.
@@ -149,9 +149,10 @@ impl Hub {
         let open = store.open_runs().await?;
         let named: BTreeSet<SlotNo> = open.iter().filter_map(|run| run.spool).collect();
         let spool = Arc::new(Spool::new(settings.spool.clone()));
-        let count = settings.slots;
+        let (count, fresh) = (settings.slots, clock.node_id().0.as_u64_pair());
         let prepared = spool.work(move |spool| {
-            spool.find_slots()?;
+            // Half of an id is enough to tell one spool from another, whichever half is random.
+            spool.find_slots(fresh.0 ^ fresh.1)?;
             // Before any slot is made: a new file in the place of a missing one would look like an unused journal.
             named.iter().for_each(|slot| spool.reserve(*slot));
             if let Err(error) = spool.release_unnamed(&named) {
@@ -455,7 +456,7 @@ async fn grow_spool(shared: &Shared) {
     if free >= SLOTS_FREE_MIN || made >= shared.settings.slots_max {
         return;
     }
-    let count = (made * 2).clamp(1, shared.settings.slots_max);
+    let count = made.saturating_mul(2).clamp(1, shared.settings.slots_max);
     if let Err(error) = shared.spool.work(move |spool| spool.grow(count)).await.flatten() {
         tracing::warn!(%error, "no more spool slots; further runs have none");
     }

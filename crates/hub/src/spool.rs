@@ -44,8 +44,10 @@ pub struct Spool {
 
 #[derive(Debug, Default)]
 struct Slots {
-    free: BTreeSet<u32>,
-    made: u32,
+    /// What tells this spool from others; none is lent before it is known.
+    identity: u64,
+    free: BTreeSet<u16>,
+    made: u16,
 }
 
 /// One spooled entry: its place in the log, had the log taken it.
@@ -74,20 +76,44 @@ impl Spool {
         Self { medium, slots: Mutex::default() }
     }
 
-    /// Finds the slots that were made before. Those that still hold output are not lent.
+    /// Finds the slots that were made before. Those that still hold output are not lent. A spool that is new calls
+    /// itself `fresh`.
     ///
     /// # Errors
     /// When the medium cannot be read.
-    pub fn find_slots(&self) -> io::Result<()> {
+    pub fn find_slots(&self, fresh: u64) -> io::Result<()> {
+        let identity = self.medium.identity(fresh & SlotNo::SPOOL_MAX)?;
         let made = self.medium.made()?;
-        let free = (1..=made).filter(|no| self.make_free(SlotNo(*no)).unwrap_or(false)).collect();
-        *self.slots() = Slots { free, made };
+        let free = (1..=made).filter(|no| self.make_free(*no).unwrap_or(false)).collect();
+        *self.slots() = Slots { identity, free, made };
         Ok(())
     }
 
+    /// Whether a slot is one of this spool's. Nothing can be said of those of others.
+    fn is_own(&self, slot: SlotNo) -> bool {
+        let known = self.slots().identity;
+        if slot.spool() == known {
+            return true;
+        }
+        // A medium that was away at the start may be back in the place of the one that was begun then.
+        match self.medium.identity(known) {
+            Ok(identity) if identity != known => {
+                self.find_slots(identity).is_ok() && slot.spool() == identity
+            }
+            Ok(_) | Err(_) => false,
+        }
+    }
+
+    fn open(&self, slot: SlotNo, access: Access) -> io::Result<Box<dyn SlotFile>> {
+        if !self.is_own(slot) {
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("slot {slot} is another node's")));
+        }
+        self.medium.open(slot.no(), access)
+    }
+
     /// Says whether a slot holds nothing that is wanted, and wipes what a crash left in it.
-    fn make_free(&self, slot: SlotNo) -> io::Result<bool> {
-        let file = self.medium.open(slot, Access::Write)?;
+    fn make_free(&self, no: u16) -> io::Result<bool> {
+        let file = self.medium.open(no, Access::Write)?;
         let Some(header) = read_header(&*file)?.filter(|header| !header.used) else { return Ok(false) };
         if header.stained {
             wipe(&*file, &header)?;
@@ -115,11 +141,11 @@ impl Spool {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn grow(&self, count: u32) -> io::Result<()> {
+    pub fn grow(&self, count: u16) -> io::Result<()> {
         let made = self.slots().made;
         for no in made + 1..=count {
             fault::hit("spool.preallocate")?;
-            self.medium.make(SlotNo(no), SLOT_BYTES)?;
+            self.medium.make(no, SLOT_BYTES)?;
         }
         if made < count {
             self.medium.sync_names()?;
@@ -131,30 +157,32 @@ impl Spool {
     }
 
     /// Slots made so far, and how many are free.
-    pub fn counts(&self) -> (u32, usize) {
+    pub fn counts(&self) -> (u16, usize) {
         let slots = self.slots();
         (slots.made, slots.free.len())
     }
 
     /// Lends a slot to a run that may start.
     pub fn lend(&self) -> Option<SlotNo> {
-        self.slots().free.pop_first().map(SlotNo)
+        let mut slots = self.slots();
+        let no = slots.free.pop_first()?;
+        Some(SlotNo::new(slots.identity, no))
     }
 
     /// Takes back a slot that is unused or was cleared.
     pub fn give_back(&self, slot: SlotNo) {
-        self.slots().free.insert(slot.0);
+        if self.is_own(slot) {
+            self.slots().free.insert(slot.no());
+        }
     }
 
     /// Keeps a slot from being lent, and from being made anew while its file is away: a run of the log names it.
     pub fn reserve(&self, slot: SlotNo) {
-        let mut slots = self.slots();
-        slots.free.remove(&slot.0);
-        slots.made = slots.made.max(slot.0);
-    }
-
-    fn header(&self, slot: SlotNo) -> io::Result<Option<Header>> {
-        read_header(&*self.medium.open(slot, Access::Read)?)
+        if self.is_own(slot) {
+            let mut slots = self.slots();
+            slots.free.remove(&slot.no());
+            slots.made = slots.made.max(slot.no());
+        }
     }
 
     /// Begins to catch the output of a run.
@@ -162,7 +190,7 @@ impl Spool {
     /// # Errors
     /// When the slot cannot be read or is in use for another run.
     pub fn begin(&self, slot: SlotNo, session: SessionId, run: RunId) -> Result<Catcher, SpoolError> {
-        let file = self.medium.open(slot, Access::Write)?;
+        let file = self.open(slot, Access::Write)?;
         let before = read_header(&*file)?;
         if let Some(before) =
             before.filter(|header| header.used && (header.session, header.run) != (session, run))
@@ -179,7 +207,7 @@ impl Spool {
     /// Looks for output of a run.
     pub fn look(&self, slot: Option<SlotNo>, session: SessionId, run: RunId) -> Look {
         let Some(slot) = slot else { return Look::Unused };
-        let Ok(file) = self.medium.open(slot, Access::Read) else { return Look::NotYet };
+        let Ok(file) = self.open(slot, Access::Read) else { return Look::NotYet };
         match read_header(&*file) {
             Err(_) | Ok(None) => Look::NotYet,
             Ok(Some(header)) if !header.used || (header.session, header.run) != (session, run) => {
@@ -197,7 +225,7 @@ impl Spool {
     /// # Errors
     /// When the disk refuses.
     pub fn seal(&self, slot: SlotNo) -> io::Result<()> {
-        let file = self.medium.open(slot, Access::Write)?;
+        let file = self.open(slot, Access::Write)?;
         let Some(header) = read_header(&*file)? else { return Ok(()) };
         fault::hit("spool.before_seal")?;
         write_header(&*file, &Header { sealed: true, ..header })?;
@@ -210,7 +238,10 @@ impl Spool {
     /// # Errors
     /// When the disk refuses; the slot must not be lent again then.
     pub fn clear(&self, slot: SlotNo) -> io::Result<()> {
-        let file = self.medium.open(slot, Access::Write)?;
+        if !self.is_own(slot) {
+            return Ok(());
+        }
+        let file = self.open(slot, Access::Write)?;
         if let Some(header) = read_header(&*file)?.filter(|header| header.used) {
             fault::hit("spool.before_release")?;
             write_header(&*file, &Header { used: false, ..header })?;
@@ -226,9 +257,11 @@ impl Spool {
     /// # Errors
     /// When the disk refuses.
     pub fn release_unnamed(&self, named: &BTreeSet<SlotNo>) -> io::Result<()> {
-        let made = self.slots().made;
-        for slot in (1..=made).map(SlotNo).filter(|slot| !named.contains(slot)) {
-            if matches!(self.header(slot), Ok(Some(header)) if header.used) {
+        let Slots { identity, made, .. } = *self.slots();
+        let unnamed = (1..=made).map(|no| SlotNo::new(identity, no)).filter(|slot| !named.contains(slot));
+        for slot in unnamed {
+            let header = self.open(slot, Access::Read).and_then(|file| read_header(&*file));
+            if matches!(header, Ok(Some(header)) if header.used) {
                 self.clear(slot)?;
                 self.give_back(slot);
             }

@@ -48,9 +48,34 @@ number!(
     Time(i64)
 );
 number!(
-    /// A spool slot: one preallocated file lent to one run at a time.
-    SlotNo(u32)
+    /// A spool slot: one preallocated file lent to one run at a time. It names the spool too, because each node has its
+    /// own: a journal that is not here may be elsewhere.
+    SlotNo(u64)
 );
+
+impl SlotNo {
+    /// Bits of the slot's number within its spool; the rest tells spools apart. Together they are a whole number that
+    /// every reader of JSON can hold.
+    const NO_BITS: u32 = 16;
+    /// The highest identity of a spool.
+    pub const SPOOL_MAX: u64 = (1 << (53 - Self::NO_BITS)) - 1;
+
+    /// A slot of a spool.
+    pub fn new(spool: u64, no: u16) -> Self {
+        Self((spool & Self::SPOOL_MAX) << Self::NO_BITS | u64::from(no))
+    }
+
+    /// Which spool it belongs to.
+    pub fn spool(self) -> u64 {
+        self.0 >> Self::NO_BITS
+    }
+
+    /// Its number there.
+    pub fn no(self) -> u16 {
+        // The mask leaves sixteen bits.
+        u16::try_from(self.0 & 0xffff).unwrap_or(u16::MAX)
+    }
+}
 
 impl Seq {
     /// The next position.

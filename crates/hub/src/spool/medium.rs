@@ -6,21 +6,25 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use session::SlotNo;
-
 /// A place for slots.
 pub trait SlotMedium: Debug + Send + Sync + 'static {
+    /// What tells this place from that of any other node. The first time it is `fresh`, and so from then on.
+    ///
+    /// # Errors
+    /// When it can be neither read nor kept.
+    fn identity(&self, fresh: u64) -> io::Result<u64>;
+
     /// The highest slot that was made so far.
     ///
     /// # Errors
     /// When the place cannot be read.
-    fn made(&self) -> io::Result<u32>;
+    fn made(&self) -> io::Result<u16>;
 
     /// Makes a slot of `size_bytes` zeros, durable once its name is.
     ///
     /// # Errors
     /// When there is no room.
-    fn make(&self, slot: SlotNo, size_bytes: u64) -> io::Result<()>;
+    fn make(&self, no: u16, size_bytes: u64) -> io::Result<()>;
 
     /// Makes the names of new slots durable.
     ///
@@ -32,7 +36,7 @@ pub trait SlotMedium: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// When it is not there.
-    fn open(&self, slot: SlotNo, access: Access) -> io::Result<Box<dyn SlotFile>>;
+    fn open(&self, no: u16, access: Access) -> io::Result<Box<dyn SlotFile>>;
 
     /// Whether its work keeps a thread waiting.
     fn blocks(&self) -> bool;
@@ -78,14 +82,32 @@ pub trait SlotFile: Debug + Send {
 pub struct SlotDirectory(pub PathBuf);
 
 impl SlotDirectory {
-    fn path(&self, slot: SlotNo) -> PathBuf {
-        self.0.join(format!("slot-{:05}", slot.0))
+    /// The file of a slot.
+    pub fn path(&self, no: u16) -> PathBuf {
+        self.0.join(format!("slot-{no:05}"))
     }
 }
 
 impl SlotMedium for SlotDirectory {
-    fn made(&self) -> io::Result<u32> {
+    fn identity(&self, fresh: u64) -> io::Result<u64> {
         fs::create_dir_all(&self.0)?;
+        let path = self.0.join("identity");
+        match fs::read_to_string(&path) {
+            Ok(text) => u64::from_str_radix(text.trim(), 16).map_err(io::Error::other),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Whole or not at all: a slot is lent only under a name that stays.
+                let beside = self.0.join("identity.new");
+                fs::write(&beside, format!("{fresh:x}\n"))?;
+                File::open(&beside)?.sync_all()?;
+                fs::rename(&beside, &path)?;
+                self.sync_names()?;
+                Ok(fresh)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn made(&self) -> io::Result<u16> {
         let mut made = 0;
         for entry in fs::read_dir(&self.0)? {
             let name = entry?.file_name();
@@ -95,8 +117,8 @@ impl SlotMedium for SlotDirectory {
         Ok(made)
     }
 
-    fn make(&self, slot: SlotNo, size_bytes: u64) -> io::Result<()> {
-        let file = File::options().create(true).truncate(false).write(true).open(self.path(slot))?;
+    fn make(&self, no: u16, size_bytes: u64) -> io::Result<()> {
+        let file = File::options().create(true).truncate(false).write(true).open(self.path(no))?;
         let length = i64::try_from(size_bytes).unwrap_or(i64::MAX);
         nix::fcntl::posix_fallocate(&file, 0, length).map_err(io::Error::from)?;
         file.sync_all()
@@ -106,9 +128,9 @@ impl SlotMedium for SlotDirectory {
         File::open(&self.0)?.sync_all()
     }
 
-    fn open(&self, slot: SlotNo, access: Access) -> io::Result<Box<dyn SlotFile>> {
+    fn open(&self, no: u16, access: Access) -> io::Result<Box<dyn SlotFile>> {
         let writes = access == Access::Write;
-        Ok(Box::new(File::options().read(true).write(writes).open(self.path(slot))?))
+        Ok(Box::new(File::options().read(true).write(writes).open(self.path(no))?))
     }
 
     fn blocks(&self) -> bool {

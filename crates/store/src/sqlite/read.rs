@@ -414,7 +414,7 @@ pub(super) fn open_runs(connection: &Connection) -> Result<Vec<OpenRun>, Fault> 
         Ok(OpenRun {
             session: SessionId(Uuid::from_bytes(row.get(0)?)),
             run: RunId(row.get(1)?),
-            spool: row.get::<_, Option<u32>>(2)?.map(SlotNo),
+            spool: row.get::<_, Option<u64>>(2)?.map(SlotNo),
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -59,7 +59,7 @@ pub(crate) struct Window {
 
 impl Load {
     /// Starts a hub on a store, with so many spool slots made ahead of need.
-    pub(crate) fn start(store: Arc<dyn Store>, directory: &Path, slots: u32) -> Result<Self> {
+    pub(crate) fn start(store: Arc<dyn Store>, directory: &Path, slots: u16) -> Result<Self> {
         let runtime = place::runtime()?;
         let stream = Arc::new(Stream::new());
         let mut settings = Settings::new(place::spool(directory));

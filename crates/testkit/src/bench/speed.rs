@@ -70,7 +70,7 @@ fn measure_runs(bench: &Bench, runs: usize) -> Result<Measured> {
     let directory = place::directory()?;
     let sqlite = place::open_store(directory.path())?;
     let store = Arc::new(RecordingStore::new(sqlite));
-    let slots = u32::try_from(runs)? + 16;
+    let slots = u16::try_from(runs)? + 16;
     let mut load = Load::start(store.clone(), directory.path(), slots)?;
     load.open_runs(runs, Ends::Spread)?;
     let half = Duration::from_secs_f64(bench.size.pick(5.0, 60.0) / TURNS as f64);

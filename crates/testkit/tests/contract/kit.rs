@@ -135,7 +135,7 @@ pub(crate) fn states(log: &[Entry]) -> Vec<Session> {
 
 /// The file of a slot.
 pub(crate) fn slot_file(world: &World, slot: SlotNo) -> PathBuf {
-    world.spool().join(format!("slot-{:05}", slot.0))
+    hub::SlotDirectory(world.spool()).path(slot.no())
 }
 
 /// A slot's file, out of reach until it is put back.
@@ -168,7 +168,9 @@ impl Hidden {
 
 /// The spool files as another process sees them; no slot is made.
 pub(crate) fn spool(world: &World) -> Spool {
-    Spool::new(Arc::new(hub::SlotDirectory(world.spool())))
+    let spool = Spool::new(Arc::new(hub::SlotDirectory(world.spool())));
+    spool.find_slots(0).expect("read the spool");
+    spool
 }
 
 /// The database file, read by someone else.

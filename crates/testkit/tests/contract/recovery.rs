@@ -133,7 +133,9 @@ fn r1_a_spool_that_is_away_as_a_whole_is_not_taken_for_an_empty_one() {
     world.start();
     let session = reopened(&world, &session);
     assert_eq!(lines(&world.view(&session)), with_marker(&IN_LOG, RECOVERING));
-    fs::rename(away.join(slot_file(&world, slot).file_name().unwrap()), slot_file(&world, slot)).unwrap();
+    for name in ["identity".as_ref(), slot_file(&world, slot).file_name().unwrap()] {
+        fs::rename(away.join(name), world.spool().join(name)).unwrap();
+    }
     let healed = until_settled(&world, &session);
     assert_eq!(lines(&healed), with_marker(&WHOLE, "marker recovered"));
 }
