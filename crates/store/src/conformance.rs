@@ -143,6 +143,7 @@ cases! { $
         a_branch_starts_without_keys_runs_and_waiting_messages
         a_branch_of_a_branch_reads_through
         a_branch_beyond_the_end_or_of_nothing_is_refused
+        a_branch_whose_first_entry_never_came_is_no_session
         a_branch_survives_its_origin
         an_origin_survives_its_branch
         a_shared_beginning_goes_with_its_last_branch

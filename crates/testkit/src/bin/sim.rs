@@ -1,56 +1,166 @@
-//! Lives many small worlds: `sim [--full] [SEED]`.
+//! Lives many small worlds: `sim [--full]`, one world again: `sim SEED`, as many as it takes: `sim --hunt COUNT`.
 
 use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use anyhow::Context;
 use testkit::Report;
-use testkit::sim::{Outcome, live};
+use testkit::sim::{HUNTED, live};
 use testkit::trial::now;
+
+/// Seeds in CI, and the longest that they may take.
+const SEEDS: u64 = 100_000;
+const CI_MAX: Duration = Duration::from_secs(225);
+const FULL: Duration = Duration::from_secs(3_600);
+/// Worlds in which a mutant must be found.
+const HUNT_MAX: u64 = 2_000;
+/// Worlds that are lived twice.
+const TWICE: u64 = 50;
+const SITUATIONS_MIN: usize = 40;
+const MUTANTS_MIN: usize = 30;
 
 fn main() -> anyhow::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(seed) = words.iter().find_map(|word| word.parse::<u64>().ok()) {
-        let outcome = live(seed);
-        let again = live(seed);
-        let mut report = Report::default();
-        report.note(&format!("{outcome:#?}"));
-        report.line("sim.same_trace", outcome.trace == again.trace, true, outcome.trace == again.trace);
-        report.line("sim.broken", u8::from(outcome.broken.is_some()), 0, outcome.broken.is_none());
-        report.verdict("sim");
-        return Ok(());
-    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut report = Report::default();
-    let count: u64 =
-        words.iter().find_map(|word| word.strip_prefix("--count=")?.parse().ok()).unwrap_or(2_000);
-    let begun = now();
-    let mut met: BTreeMap<&'static str, u64> = BTreeMap::new();
-    let mut simulated = Duration::ZERO;
-    let mut broken: Vec<(u64, Outcome)> = Vec::new();
-    for seed in 1..=count {
-        let outcome = live(seed);
-        simulated += outcome.simulated;
-        for (situation, count) in &outcome.met {
-            *met.entry(situation).or_default() += count;
+    match words.as_slice() {
+        [] => {
+            many(&mut report, SEEDS, CI_MAX)?;
+            mutants(&mut report)?;
         }
-        if outcome.broken.is_some() {
-            broken.push((seed, outcome));
+        ["--full"] => {
+            many(&mut report, u64::MAX, FULL)?;
+            mutants(&mut report)?;
         }
+        ["--mutants"] => mutants(&mut report)?,
+        ["--hunt", count] => return hunt(&mut report, count.parse()?),
+        [seed] => {
+            one(&mut report, seed.parse().context("usage: sim [--full | --mutants | --hunt COUNT | SEED]")?)
+        }
+        _ => anyhow::bail!("usage: sim [--full | --mutants | --hunt COUNT | SEED]"),
     }
-    for (situation, count) in &met {
-        report.note(&format!("{count} times: {situation}"));
-    }
-    for (seed, outcome) in broken.iter().take(20) {
-        report.note(&format!("seed {seed}: {}", outcome.broken.clone().unwrap_or_default()));
-    }
-    let seconds = begun.elapsed().as_secs_f64();
-    report.note(&format!(
-        "{count} seeds in {seconds:.1} s, {:.1} simulated hours",
-        simulated.as_secs_f64() / 3_600.0
-    ));
-    report.line("sim.broken", broken.len(), 0, broken.is_empty());
-    report.line("sim.situations", met.len(), "≥40", met.len() >= 40);
     if !report.verdict("sim") {
         std::process::exit(1);
     }
+    Ok(())
+}
+
+/// Lives one world and tells all of it.
+fn one(report: &mut Report, seed: u64) {
+    let (outcome, again) = (live(seed), live(seed));
+    for (situation, count) in &outcome.met {
+        report.note(&format!("{count} times: {situation}"));
+    }
+    report.note(&format!("trace {:016x}, {:.1} s simulated", outcome.trace, outcome.simulated.as_secs_f64()));
+    report.line("sim.same_trace", outcome.trace == again.trace, true, outcome == again);
+    let broken = outcome.broken.as_deref().unwrap_or("nothing");
+    report.line("sim.broken", broken, "nothing", outcome.broken.is_none());
+}
+
+/// What all worlds together led to.
+#[derive(Default)]
+struct Sum {
+    met: BTreeMap<&'static str, u64>,
+    simulated: Duration,
+    broken: Vec<(u64, String)>,
+}
+
+/// Lives worlds on two threads until there are enough or the time is over.
+fn many(report: &mut Report, count: u64, time: Duration) -> anyhow::Result<()> {
+    let begun = now();
+    let next = AtomicU64::new(1);
+    let sums: Vec<Sum> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut sum = Sum::default();
+                    loop {
+                        let seed = next.fetch_add(1, Ordering::Relaxed);
+                        if seed > count || begun.elapsed() > time {
+                            return sum;
+                        }
+                        let outcome = live(seed);
+                        sum.simulated += outcome.simulated;
+                        sum.broken.extend(outcome.broken.map(|broken| (seed, broken)));
+                        for (situation, count) in outcome.met {
+                            *sum.met.entry(situation).or_default() += count;
+                        }
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    });
+    anyhow::ensure!(sums.len() == 2, "a world panicked");
+    let mut all = Sum::default();
+    for sum in sums {
+        all.simulated += sum.simulated;
+        all.broken.extend(sum.broken);
+        for (situation, count) in sum.met {
+            *all.met.entry(situation).or_default() += count;
+        }
+    }
+    for (situation, count) in &all.met {
+        report.note(&format!("{count} times: {situation}"));
+    }
+    all.broken.sort();
+    for (seed, broken) in all.broken.iter().take(20) {
+        report.note(&format!("seed {seed}: {broken}; again with `just sim {seed}`"));
+    }
+    let seeds = next.load(Ordering::Relaxed).saturating_sub(1).min(count);
+    let wanted = SEEDS.min(count);
+    report.line("sim.seeds", seeds, format!(">={wanted}"), seeds >= wanted);
+    report.note(&format!(
+        "{:.0} seeds a second, {:.1} simulated hours",
+        seeds as f64 / begun.elapsed().as_secs_f64(),
+        all.simulated.as_secs_f64() / 3_600.0
+    ));
+    report.line("sim.broken", all.broken.len(), 0, all.broken.is_empty());
+    report.line(
+        "sim.situations",
+        all.met.len(),
+        format!(">={SITUATIONS_MIN}"),
+        all.met.len() >= SITUATIONS_MIN,
+    );
+    let same = (1..=TWICE).filter(|seed| live(*seed) == live(*seed)).count() as u64;
+    report.line("sim.same_twice", same, TWICE, same == TWICE);
+    Ok(())
+}
+
+/// Plants each mutant in a process of its own and looks for the first world that shows it.
+fn mutants(report: &mut Report) -> anyhow::Result<()> {
+    let mut found = 0;
+    for name in HUNTED {
+        let hunting = Command::new(std::env::current_exe()?)
+            .args(["--hunt", &HUNT_MAX.to_string()])
+            .env("EVERTURN_MUTANT", name)
+            .output()?;
+        let told = String::from_utf8_lossy(&hunting.stdout);
+        let seed = told.split_whitespace().next().and_then(|seed| seed.parse::<u64>().ok());
+        found += usize::from(seed.is_some());
+        if let Some(why) = told.lines().next().filter(|_| seed.is_some()) {
+            report.note(&format!("{name}: seed {}", why.chars().take(160).collect::<String>()));
+        }
+        let seed = seed.map_or_else(|| "never".to_owned(), |seed| seed.to_string());
+        report.line(&format!("sim.mutant.{name}"), &seed, format!("<={HUNT_MAX}"), seed != "never");
+    }
+    report.line("sim.mutants_found", found, format!(">={MUTANTS_MIN}"), found >= MUTANTS_MIN);
+    Ok(())
+}
+
+/// Lives worlds until one is broken, and says which.
+#[expect(clippy::print_stdout, reason = "the answer to the process that asked")]
+fn hunt(_: &mut Report, count: u64) -> anyhow::Result<()> {
+    for seed in 1..=count {
+        let broken = std::panic::catch_unwind(|| live(seed))
+            .map_or_else(|_| Some("a panic".to_owned()), |outcome| outcome.broken);
+        if let Some(broken) = broken {
+            println!("{seed} {broken}");
+            return Ok(());
+        }
+    }
+    println!("never");
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! What must hold at the end, read off the logs as they truly are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use session::event::RunEnd;
-use session::{Entry, Event, Link, RunId, Session, SessionId};
+use futures_util::FutureExt;
+use session::event::{RecoveryOutcome, RunEnd};
+use session::{Entry, Event, Link, Part, RunId, Session, SessionId, TurnId};
+use store::{Catalog, ListQuery, Shelf};
 
 use super::world::World;
 
@@ -27,8 +29,18 @@ fn living(world: &World) -> Vec<SessionId> {
 pub(crate) fn all(world: &World) {
     for session in living(world) {
         let log = world.log(session);
-        let found =
-            [chain(&log), runs(&log), said(&log), kept(world, session, &log), shown(world, session, &log)];
+        let found = [
+            chain(&log),
+            runs(&log),
+            said(&log),
+            paid_for(world, session, &log),
+            names(&log),
+            recoveries(&log),
+            answers(&log),
+            list(world, session),
+            kept(world, session, &log),
+            shown(world, session, &log),
+        ];
         for broken in found.into_iter().flatten() {
             world.broken(|| format!("{broken}, session {session}"));
         }
@@ -120,6 +132,145 @@ fn said(log: &[Entry]) -> Option<String> {
     None
 }
 
+/// C1–C8, I22: what was durable when the run was told so is there; a run that ended by itself is there whole.
+fn paid_for(world: &World, session: SessionId, log: &[Entry]) -> Option<String> {
+    let record = world.record();
+    // What a branch shares with its origin is looked at there.
+    let own = log.iter().rposition(|entry| matches!(entry.event, Event::SessionBranched { .. })).unwrap_or(0);
+    for entry in &log[own..] {
+        let Event::RunEnded { run, end, .. } = &entry.event else { continue };
+        let kept = words_of(log, *run).len() as u64;
+        let durable = record.durable.get(&(session, *run)).copied().unwrap_or(0);
+        // A journal that is lost, or that only another node can see, was given up without a claim.
+        let given_up = |entry: &Entry| matches!(&entry.event, Event::RecoverySettled { run: of, outcome: RecoveryOutcome::Neutral, .. } if of == run);
+        let out_of_reach = record.slots_lost || world.nodes.len() > 1;
+        if kept < durable && !(out_of_reach && log.iter().any(given_up)) {
+            return Some(format!("I22 run {run} had {durable} words durable; {kept} were kept"));
+        }
+        let said = record.said.get(&(session, *run)).map_or(0, |(_, words)| *words);
+        if *end == RunEnd::Completed && !record.finished.contains(&(session, *run)) {
+            return Some(format!("P13 run {run} completed and its agent was not done"));
+        }
+        if *end == RunEnd::Completed && kept < said {
+            return Some(format!("P11 run {run} completed after {said} words; {kept} were kept"));
+        }
+    }
+    None
+}
+
+/// I20, P6, P12: a person's name stays; a quiet run writes nothing; silence is no answer.
+fn names(log: &[Entry]) -> Option<String> {
+    let mut named = false;
+    for entry in log {
+        match &entry.event {
+            Event::SessionCreated { title: Some(_), .. } | Event::SessionRenamed { .. } => named = true,
+            Event::TitleGenerated { .. } if named => {
+                return Some(format!("I20 a title was generated at entry {} over a person's", entry.seq));
+            }
+            Event::UsageReported { usage, .. } if usage.input_tokens == 0 => {
+                return Some(format!("P6 entry {} was written by nobody", entry.seq));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// I29: so many attempts and no more.
+fn recoveries(log: &[Entry]) -> Option<String> {
+    log.iter().find_map(|entry| match &entry.event {
+        Event::RecoveryAttempted { run, attempts, .. }
+            if *attempts > session::limits::RECOVERY_ATTEMPTS_MAX =>
+        {
+            Some(format!("I29 the journal of run {run} was tried {attempts} times"))
+        }
+        _ => None,
+    })
+}
+
+/// C1–C13, I22, I26: of every visible turn, the view has the message as it was posted, and of its answer every word and
+/// call that the log has.
+fn answers(log: &[Entry]) -> Option<String> {
+    let mut state = Session::default();
+    log.iter().for_each(|entry| session::fold(&mut state, entry));
+    let view = session::view(&state);
+    let takes_away = |event: &Event| {
+        matches!(
+            event,
+            Event::TurnsUndone { .. }
+                | Event::SessionCleared {}
+                | Event::MessageEdited { .. }
+                | Event::SessionBranched { .. }
+        )
+    };
+    let begun: BTreeSet<TurnId> = log
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::RunStarted { turn, .. } => Some(*turn),
+            _ => None,
+        })
+        .collect();
+    if !log.iter().any(|entry| takes_away(&entry.event))
+        && begun.len() as u64 != state.turns.len() as u64 + state.turns_before
+    {
+        return Some(format!("I26 {} turns were begun and {} are there", begun.len(), state.turns.len()));
+    }
+    for (turn, shown) in state.turns.iter().zip(&view.turns) {
+        let posted = log.iter().rev().find_map(|entry| match &entry.event {
+            Event::QueuedEdited { turn: of, message } if *of == turn.id => Some(message),
+            Event::MessagePosted { message, .. } | Event::MessageEdited { message, .. }
+                if entry.seq.0 == turn.id.0 =>
+            {
+                Some(message)
+            }
+            _ => None,
+        });
+        if posted != Some(&shown.message) {
+            return Some(format!("I26 the message of turn {} is not the one that was posted", turn.id));
+        }
+        let runs: Vec<RunId> = turn.answer().unwrap_or_default().iter().map(|run| run.id).collect();
+        let words: usize = runs.iter().map(|run| words_of(log, *run).len()).sum();
+        let calls = log.iter().filter(|entry| match &entry.event {
+            Event::CallDrafted { run, .. } => runs.contains(run),
+            _ => false,
+        });
+        let (shown_words, shown_calls) = shown_parts(shown);
+        if shown_words != words || shown_calls != calls.count() {
+            return Some(format!(
+                "I22 turn {} shows {shown_words} words and {shown_calls} calls; the log has {words} words",
+                turn.id
+            ));
+        }
+        let ended = turn.answer().and_then(<[session::Run]>::last).and_then(|run| run.end.as_ref());
+        if ended == Some(&RunEnd::Completed) && words == 0 && shown_calls == 0 {
+            return Some(format!("P12 turn {} was completed by silence", turn.id));
+        }
+    }
+    None
+}
+
+fn shown_parts(turn: &session::TurnView) -> (usize, usize) {
+    let (mut words, mut calls) = (0, 0);
+    for part in turn.answer.iter().flat_map(|answer| &answer.parts) {
+        match part {
+            // Nothing was said, and something is shown (C8): no number of words.
+            Part::Text(text) if text.is_empty() => words += usize::MAX / 2,
+            Part::Text(text) | Part::Reasoning(text) => words += text.split_whitespace().count(),
+            Part::Call { .. } => calls += 1,
+            Part::Steered { .. } | Part::Marker(_) => {}
+        }
+    }
+    (words, calls)
+}
+
+/// P3, P16: the list shows what is.
+fn list(world: &World, session: SessionId) -> Option<String> {
+    let query = ListQuery { shelf: Shelf::Active, before: None, count: 1_000 };
+    let rows = world.truth.list(query).now_or_never()?.ok()?;
+    let row = rows.into_iter().find(|row| row.session == session)?;
+    row.run.map(|run| format!("P3 the list says that run {run} goes on"))
+}
+
 /// I4, I5: each acknowledged message once, as the turn that was named; no key twice.
 fn kept(world: &World, session: SessionId, log: &[Entry]) -> Option<String> {
     let mut keys = BTreeMap::new();
@@ -132,9 +283,13 @@ fn kept(world: &World, session: SessionId, log: &[Entry]) -> Option<String> {
     }
     let record = world.record();
     let promised = record.kept.iter().filter(|((of, _), _)| *of == session);
-    for ((_, key), (turn, text)) in promised {
+    for ((_, key), (turn, message)) in promised {
         if keys.get(key).map(|seq| seq.0) != Some(turn.0) {
-            return Some(format!("I4 {text} was acknowledged as turn {turn} and is at {:?}", keys.get(key)));
+            return Some(format!(
+                "I4 {} was acknowledged as turn {turn} and is at {:?}",
+                message.text,
+                keys.get(key)
+            ));
         }
     }
     None
@@ -164,7 +319,7 @@ fn situations(world: &World, log: &[Entry]) {
             Event::RunEnded { end: RunEnd::Stopped { by_message: true }, .. } => {
                 world.met("a message stopped a run");
             }
-            Event::RecoverySettled { outcome: session::event::RecoveryOutcome::Recovered, .. } => {
+            Event::RecoverySettled { outcome: RecoveryOutcome::Recovered, .. } => {
                 world.met("a run came back from its journal");
             }
             Event::RecoverySettled { .. } => world.met("a recovery ended without a claim"),

@@ -6,7 +6,8 @@ use std::time::Duration;
 use fault::Process;
 use hub::{Acknowledged, CommandError, Create, Hub};
 use session::{
-    Command, Event, Flag, Message, MessageKey, PostMode, RunEnd, RunId, Session, SessionId, TurnId,
+    Attachment, BlobHash, Command, Event, Flag, Message, MessageKey, PostMode, RunEnd, RunId, Session,
+    SessionId, TurnId,
 };
 
 use super::world::{Up, World};
@@ -99,9 +100,12 @@ async fn one_thing(world: &Arc<World>, session: SessionId) {
         20 => edit(world, session).await,
         21 => _ = submit(world, session, Command::AddId { id: SessionId(world.id()) }).await,
         22 => branch(world, session).await,
-        _ => match world.below(4) {
+        _ => match world.below(7) {
             0 => erase(world, session).await,
-            1 => _ = submit(world, session, Command::Clear).await,
+            1 => refused(world, session).await,
+            2 => other_id(world, session).await,
+            3 => nobody(world).await,
+            4 => _ = submit(world, session, Command::Clear).await,
             _ => post_twice(world, session).await,
         },
     }
@@ -131,7 +135,16 @@ fn message(world: &World) -> (Message, PostMode, MessageKey) {
         1 => PostMode::Interrupt,
         _ => PostMode::Queue,
     };
-    (Message::text(format!("message {id}")), mode, MessageKey(id.to_string()))
+    let mut message = Message::text(format!("message {id}"));
+    if world.chance(20) {
+        message.attachments.push(Attachment {
+            name: "heron.txt".to_owned(),
+            media_type: "text/plain".to_owned(),
+            blob: BlobHash("00".repeat(32)),
+            size_bytes: 5,
+        });
+    }
+    (message, mode, MessageKey(id.to_string()))
 }
 
 /// Posts, and asks again with the same key until the answer is known.
@@ -198,7 +211,7 @@ fn kept(world: &World, session: SessionId, key: MessageKey, acknowledged: Acknow
             format!("I4 {} was acknowledged as turn {turn} of {session} and is not there", message.text)
         });
     }
-    let before = world.record().kept.insert((session, key), (turn, message.text.clone()));
+    let before = world.record().kept.insert((session, key), (turn, message.clone()));
     if before.is_some_and(|(before, _)| before != turn) {
         world.broken(|| format!("I5 the key of {} gave two turns", message.text));
     }
@@ -212,13 +225,13 @@ async fn post_twice(world: &Arc<World>, session: SessionId) {
         .iter()
         .find(|((of, _), _)| *of == session)
         .map(|(key, kept)| (key.1.clone(), kept.clone()));
-    let Some((key, (turn, text))) = known else { return };
+    let Some((key, (turn, posted_message))) = known else { return };
     let Some(Up { process, hub, .. }) = world.any_node() else { return };
     let other = world.chance(50);
     let modes = [PostMode::Queue, PostMode::Steer, PostMode::Interrupt];
     let posted = world.entry(session, session::Seq(turn.0)).map(|entry| entry.event);
     let Some(Event::MessagePosted { mode, .. }) = posted else { return };
-    let message = Message::text(if other { "another body".to_owned() } else { text });
+    let message = if other { Message::text("another body") } else { posted_message };
     let mode = if other { *world.dice().pick(&modes).unwrap_or(&mode) } else { mode };
     match ask(&process, post_once(&hub, session, message.clone(), mode, key.clone())).await {
         Answered::Yes(acknowledged) if other => {
@@ -337,4 +350,48 @@ async fn erase(world: &Arc<World>, session: SessionId) {
             world.broken(|| format!("I3 {session} was erased and is there"));
         }
     }
+}
+
+/// Asks for what cannot be, which must change nothing (P13): the run that is going on goes on.
+async fn refused(world: &Arc<World>, session: SessionId) {
+    let turn = TurnId(999_999);
+    let command = match world.below(3) {
+        0 => Command::EditMessage { turn, message: Message::text("nowhere"), key: None },
+        1 => Command::Undo { from: Some(turn) },
+        _ => Command::EditMessage { turn, message: Message::default(), key: None },
+    };
+    if submit(world, session, command).await.is_some() {
+        world.broken(|| format!("P13 {session} accepted what cannot be"));
+    }
+    world.met("what cannot be was refused");
+}
+
+/// Adds an id and takes it away again: then it leads nowhere (P18).
+async fn other_id(world: &Arc<World>, session: SessionId) {
+    let id = SessionId(world.id());
+    if submit(world, session, Command::AddId { id }).await.is_none()
+        || submit(world, session, Command::RemoveId { id }).await.is_none()
+    {
+        return;
+    }
+    world.met("an id was taken away");
+    let Some(Up { process, hub, .. }) = world.any_node() else { return };
+    if let Answered::Yes(_) = ask(&process, async { hub.open(id).submit(Command::PutBack).await }).await {
+        world.broken(|| format!("P18 {id} was taken away and leads to {session}"));
+    }
+    let (message, mode, key) = message(world);
+    if let Answered::Yes(_) = ask(&process, post_once(&hub, id, message, mode, key)).await {
+        world.broken(|| format!("P18 {id} was taken away and takes messages for {session}"));
+    }
+}
+
+/// Speaks to a session that there is not (P13).
+async fn nobody(world: &Arc<World>) {
+    let Some(Up { process, hub, .. }) = world.any_node() else { return };
+    let id = SessionId(world.id());
+    let (message, mode, key) = message(world);
+    if let Answered::Yes(_) = ask(&process, post_once(&hub, id, message, mode, key)).await {
+        world.broken(|| format!("P13 the session {id} came from nowhere"));
+    }
+    world.met("a message went to nobody");
 }

@@ -5,18 +5,24 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{Access, SlotFile, SlotMedium};
-use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, SlotNo, Time, TurnId};
+use session::{BlobHash, Entry, Event, MessageKey, NodeId, Seq, Session, SessionId, SlotNo, Time, TurnId};
 use store::blob::Blobs;
 use store::{
     Append, AppendError, Catalog, Claim, ClaimError, Claiming, Dead, Hit, KeyUse, ListQuery, ListRow,
     LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, StoreError, TurnRow, Urgency,
 };
 
+use tokio::time::Instant;
+
 use super::world::World;
+
+/// How long a look at a slot may have been under way.
+const SEEN_LATELY: Duration = Duration::from_secs(5);
 
 /// What is wrong with one node's way to the store.
 #[derive(Debug, Default)]
@@ -29,12 +35,17 @@ pub(crate) struct Line {
     dead: AtomicBool,
     /// Answers are lost now and then.
     pub(crate) forgetful: AtomicBool,
+    /// The next append is durable, and its answer is the first thing that the line does not carry any more.
+    pub(crate) cut_with_next: AtomicBool,
+    /// The node drains: messages are kept and wait.
+    pub(crate) held: AtomicBool,
 }
 
 impl Line {
     /// A new process has a new connection.
     pub(crate) fn open_anew(&self) {
         self.dead.store(false, Ordering::Relaxed);
+        self.held.store(false, Ordering::Relaxed);
     }
 }
 
@@ -42,6 +53,7 @@ impl Line {
 pub(crate) struct SimStore {
     pub(crate) world: Arc<World>,
     pub(crate) line: Arc<Line>,
+    pub(crate) slots: Arc<SimSlots>,
 }
 
 impl SimStore {
@@ -77,8 +89,9 @@ impl SimStore {
             return vec![Err(error.into()); batch.len()];
         }
         let full = self.line.full.load(Ordering::Relaxed);
-        let forgets = self.line.forgetful.load(Ordering::Relaxed) && self.world.chance(15);
-        let vanishes = forgets && self.world.chance(50);
+        let last = self.line.cut_with_next.swap(false, Ordering::Relaxed);
+        let forgets = last || self.line.forgetful.load(Ordering::Relaxed) && self.world.chance(15);
+        let vanishes = forgets && !last && self.world.chance(50);
         let count = batch.len();
         if count > 1 {
             self.world.met("several sessions shared a commit");
@@ -102,6 +115,9 @@ impl SimStore {
                 "an append without an answer was durable"
             });
             self.line.dead.store(true, Ordering::Relaxed);
+            if last {
+                self.line.cut.store(true, Ordering::Relaxed);
+            }
             let reason = "the answer was lost".to_owned();
             return vec![Err(AppendError::Unknown { reason }); count];
         }
@@ -110,7 +126,7 @@ impl SimStore {
 
     /// What truly happens. It takes no time, so that it happens whole or not at all.
     async fn apply(&self, one: Append) -> Result<(), AppendError> {
-        let (session, entries) = (one.claim.session, one.entries.clone());
+        let (session, epoch, entries) = (one.claim.session, one.claim.epoch, one.entries.clone());
         let result = self.world.truth.append(vec![one]).await.pop().unwrap_or(Ok(()));
         match &result {
             Ok(()) => {
@@ -119,12 +135,43 @@ impl SimStore {
                     record.note(session.0.as_bytes());
                     record.note(&entry.hash.0);
                 }
+                let newest = record.claimed.get(&session).copied();
+                drop(record);
+                // I15: a claim that is not the newest writes nothing.
+                if newest != Some(epoch) {
+                    self.world.broken(|| format!("I15 {session} was written under an old claim"));
+                }
+                self.appended(session, &entries);
             }
             Err(AppendError::Fenced { .. }) => self.world.met("an append of an old claim was refused"),
             Err(AppendError::KeyUsed { .. }) => self.world.met("a used key was refused by the store"),
             Err(_) => {}
         }
         result
+    }
+}
+
+impl SimStore {
+    /// What must hold of every append by itself.
+    fn appended(&self, session: SessionId, entries: &[Arc<Entry>]) {
+        for entry in entries {
+            // I29: a journal that cannot be seen costs no attempt.
+            if let Event::RecoveryAttempted { run, .. } = &entry.event
+                && !self.slots.could_be_seen(self.world.slot_of(session, *run))
+            {
+                self.world
+                    .broken(|| format!("I29 run {run} of {session} was tried and its journal is not here"));
+            }
+        }
+        // P15: a message and the run that it begins are one.
+        let posted = entries.iter().any(|entry| matches!(entry.event, Event::MessagePosted { .. }));
+        if posted && !self.line.held.load(Ordering::Relaxed) {
+            let mut state = Session::default();
+            self.world.log(session).iter().for_each(|entry| session::fold(&mut state, entry));
+            if state.open_run.is_none() && !state.queue.is_empty() {
+                self.world.broken(|| format!("P15 a message of {session} waits and nothing goes on"));
+            }
+        }
     }
 }
 
@@ -139,6 +186,9 @@ impl LogStore for SimStore {
         async move {
             self.reach_to_write().await?;
             let claimed = self.world.truth.claim(session, node, claiming, now).await;
+            if let Ok(claim) = &claimed {
+                self.world.record().claimed.insert(claim.session, claim.epoch);
+            }
             match &claimed {
                 Err(ClaimError::Held { .. }) => self.world.met("a session was held by another node"),
                 Ok(claim) if claim.epoch.0 > 1 => self.world.met("a session was claimed again"),
@@ -300,9 +350,10 @@ impl Blobs for SimStore {
 /// The slots of one node: what was synced survives a power cut, what was not may not.
 #[derive(Debug, Default)]
 pub(crate) struct SimSlots {
-    slots: Mutex<BTreeMap<u32, Arc<Mutex<Slot>>>>,
-    /// Whether they cannot be seen for now.
-    pub(crate) away: AtomicBool,
+    identity: Mutex<Option<u64>>,
+    slots: Mutex<BTreeMap<u16, Arc<Mutex<Slot>>>>,
+    /// Since when they cannot be seen.
+    away: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug, Default)]
@@ -313,7 +364,7 @@ struct Slot {
 }
 
 impl SimSlots {
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Mutex<Slot>>>> {
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<u16, Arc<Mutex<Slot>>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -325,19 +376,40 @@ impl SimSlots {
         }
     }
 
+    fn away(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.away.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hides them, or shows them again.
+    pub(crate) fn hide(&self, away: bool) {
+        let mut since = self.away();
+        *since = away.then(|| since.unwrap_or_else(Instant::now));
+    }
+
+    /// Whether a slot is one of these, and was to be seen lately.
+    fn could_be_seen(&self, slot: Option<SlotNo>) -> bool {
+        let identity = *self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = slot.is_none_or(|slot| Some(slot.spool()) == identity);
+        own && self.away().is_none_or(|since| since.elapsed() < SEEN_LATELY)
+    }
+
     fn seen(&self) -> io::Result<()> {
-        if self.away.load(Ordering::Relaxed) { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
+        if self.away().is_some() { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
     }
 }
 
 impl SlotMedium for SimSlots {
-    fn made(&self) -> io::Result<u32> {
+    fn identity(&self, fresh: u64) -> io::Result<u64> {
+        Ok(*self.identity.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(fresh))
+    }
+
+    fn made(&self) -> io::Result<u16> {
         Ok(self.slots().keys().next_back().copied().unwrap_or(0))
     }
 
-    fn make(&self, slot: SlotNo, size_bytes: u64) -> io::Result<()> {
+    fn make(&self, no: u16, size_bytes: u64) -> io::Result<()> {
         self.slots()
-            .entry(slot.0)
+            .entry(no)
             .or_insert_with(|| Arc::new(Mutex::new(Slot { size_bytes, ..Slot::default() })));
         Ok(())
     }
@@ -346,9 +418,9 @@ impl SlotMedium for SimSlots {
         Ok(())
     }
 
-    fn open(&self, slot: SlotNo, _: Access) -> io::Result<Box<dyn SlotFile>> {
+    fn open(&self, no: u16, _: Access) -> io::Result<Box<dyn SlotFile>> {
         self.seen()?;
-        let found = self.slots().get(&slot.0).cloned();
+        let found = self.slots().get(&no).cloned();
         Ok(Box::new(OpenSlot(found.ok_or(io::ErrorKind::NotFound)?)))
     }
 

@@ -1,14 +1,19 @@
 //! The agent's side: numbered words, so that each that is missing or doubled shows; calls; failures; long silences.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{RunOver, RunProgress, RunRequest, Runner};
 use session::event::CallStatus;
-use session::{CallNo, Event, Outcome, Progress, Prompt, RunCause, RunId, Seq, SessionId};
+use session::{CallNo, Event, Outcome, Progress, Prompt, RunCause, RunId, Seq, SessionId, Usage};
+use tokio::time::Instant;
 
 use super::world::World;
+
+/// How long the slowest store of a calm world takes to keep what was said.
+const FLUSHED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Works on turns as the dice say.
 pub(crate) struct Provider {
@@ -55,6 +60,9 @@ struct Run {
     run: RunId,
 }
 
+/// A panic of the agent that the world asked for.
+pub(crate) struct Planned;
+
 impl Run {
     async fn work(&self, progress: &RunProgress) -> Result<(), RunOver> {
         self.must_be_durable(
@@ -65,12 +73,12 @@ impl Run {
         let (mut words, mut calls) = (0, 0);
         for _ in 0..=self.world.below(3) {
             let steered = progress.report(Progress::Step).await?;
+            self.durable(words);
             if !steered.is_empty() {
                 self.world.met("a message went into a run");
             }
             if self.world.chance(10) {
-                // A provider that thinks for long.
-                self.world.pause(20_000).await;
+                self.think(words).await;
             }
             for _ in 0..self.world.below(12) {
                 let pace = if self.world.chance(10) { 2_000 } else { 60 };
@@ -82,30 +90,59 @@ impl Run {
                     progress.text(&format!("w{words} ")).await?;
                 }
                 self.world.record().said.insert((self.session, self.run), (self.process, words));
+                if self.world.chance(2) {
+                    self.think(words).await;
+                }
+                if self.world.chance(15) {
+                    let usage = Usage { input_tokens: 1, output_tokens: words, cost_micros: 0 };
+                    progress.report(Progress::Usage(usage)).await?;
+                    self.durable(words);
+                }
             }
             if self.world.chance(30) {
                 calls += 1;
-                self.call(progress, calls).await?;
+                self.call(progress, calls, words).await?;
             }
+        }
+        if self.world.chance(3) {
+            self.world.met("the agent panicked");
+            std::panic::panic_any(Planned);
         }
         if self.world.chance(10) {
             self.world.met("a run failed");
             progress.report(Progress::Failed { error: "the provider failed".to_owned() }).await?;
+        } else if words == 0 {
+            self.world.met("a run ended in silence");
         }
+        self.world.record().finished.insert((self.session, self.run));
         Ok(())
     }
 
-    async fn call(&self, progress: &RunProgress, no: u32) -> Result<(), RunOver> {
+    async fn call(&self, progress: &RunProgress, no: u32, words: u64) -> Result<(), RunOver> {
         let (call, tool, arguments) = (CallNo(no), "heron".to_owned(), "{}".to_owned());
         progress.draft(call, &tool, "{").await?;
         self.world.pause(20).await;
         progress.report(Progress::CallAsked { call, tool, arguments, provider_call: None }).await?;
+        self.durable(words);
         let asked = |event: &Event| matches!(event, Event::CallAsked { run, call: of, .. } if *run == self.run && *of == call);
         self.must_be_durable(asked, None, "a call began");
         self.world.pause(1_000).await;
         let outcome = Outcome { status: CallStatus::Ok, content: "done".to_owned() };
         progress.report(Progress::CallFinished { call, outcome }).await?;
+        self.durable(words);
         Ok(())
+    }
+
+    /// A provider that says nothing for long.
+    async fn think(&self, words: u64) {
+        let since = Instant::now();
+        self.world.pause(20_000).await;
+        self.must_have_been_flushed(words, since);
+    }
+
+    /// A report was answered: what was said before it is durable, in the log or in the journal.
+    fn durable(&self, words: u64) {
+        self.world.record().durable.insert((self.session, self.run), words);
     }
 
     /// I17: what is done follows from what is durable.
@@ -117,6 +154,26 @@ impl Run {
         if !found && !self.world.record().erased.contains(&self.session) {
             self.world.broken(|| {
                 format!("I17 {what} that is not in the log: run {} of {}", self.run, self.session)
+            });
+        }
+    }
+
+    /// P5: what was said is durable soon, also when nothing follows it, unless something is wrong.
+    fn must_have_been_flushed(&self, words: u64, since: Instant) {
+        if since.elapsed() < FLUSHED_WITHIN
+            || !self.world.was_calm(since)
+            || self.world.record().erased.contains(&self.session)
+        {
+            return;
+        }
+        let kept =
+            super::check::words_of(&self.world.log(self.session), self.run).last().copied().unwrap_or(0);
+        if kept < words {
+            self.world.broken(|| {
+                format!(
+                    "P5 run {} of {} said {words} words long ago; {kept} are durable",
+                    self.run, self.session
+                )
             });
         }
     }

@@ -12,10 +12,10 @@ use super::world::{Node, Up, World};
 use super::{check, client, reader};
 
 /// Looks at every session in peace, and the time between them.
-const LOOKS_MAX: u64 = 120;
+const LOOKS_MAX: u64 = 60;
 const LOOK_PAUSE: Duration = Duration::from_secs(5);
 /// Looks after which the clocks are set so far ahead that what waits for a journal is given up.
-const LOOKS_UNTIL_LATE: u64 = 60;
+const LOOKS_UNTIL_LATE: u64 = 20;
 const LATE_MICROS: i64 = 25 * 3_600 * 1_000_000;
 
 /// Lives a world from its begin to its end.
@@ -35,7 +35,11 @@ pub(crate) async fn live(world: &Arc<World>) {
         world.pause(5_000).await;
         let node = usize::try_from(world.below(world.nodes.len() as u64)).unwrap_or(0);
         let world = world.clone();
-        troubles.spawn(async move { trouble(&world, &world.nodes[node]).await });
+        troubles.spawn(async move {
+            world.trouble_begins();
+            trouble(&world, &world.nodes[node]).await;
+            world.trouble_ends();
+        });
     }
     while troubles.join_next().await.is_some() {}
     peace(world).await;
@@ -45,7 +49,7 @@ pub(crate) async fn live(world: &Arc<World>) {
 }
 
 async fn trouble(world: &Arc<World>, node: &Node) {
-    match world.below(10) {
+    match world.below(12) {
         0 | 1 => {
             node.kill();
             world.met("a node was killed");
@@ -95,16 +99,44 @@ async fn trouble(world: &Arc<World>, node: &Node) {
             world.met(if ahead { "a clock jumped ahead" } else { "a clock jumped back" });
         }
         8 => drain(world, node).await,
+        9 | 10 => die_in_an_outage(world, node).await,
         _ => {
-            node.slots.away.store(true, Ordering::Relaxed);
+            node.slots.hide(true);
             world.met("slots could not be seen");
             node.kill();
             world.pause(2_000).await;
             node.start(world).await;
             world.pause(20_000).await;
-            node.slots.away.store(false, Ordering::Relaxed);
+            if world.chance(25) {
+                world.met("slots were lost for good");
+                world.record().slots_lost = true;
+            } else {
+                node.slots.hide(false);
+            }
         }
     }
+}
+
+/// What a run brings goes into its journal, sometimes beside the log that has it already; then the node dies.
+async fn die_in_an_outage(world: &Arc<World>, node: &Node) {
+    node.line.cut_with_next.store(world.chance(60), Ordering::Relaxed);
+    world.pause(2_000).await;
+    node.line.cut_with_next.store(false, Ordering::Relaxed);
+    node.line.cut.store(true, Ordering::Relaxed);
+    world.pause(4_000).await;
+    if world.chance(70) {
+        world.met("a node died in an outage");
+        node.kill();
+        if world.chance(50) {
+            node.slots.lose_power();
+        }
+        node.slots.hide(world.chance(30));
+    }
+    node.line.cut.store(false, Ordering::Relaxed);
+    world.pause(3_000).await;
+    node.start(world).await;
+    world.pause(10_000).await;
+    node.slots.hide(false);
 }
 
 /// Stops a node as an operator does, and starts it again.
@@ -115,6 +147,7 @@ async fn drain(world: &Arc<World>, node: &Node) {
     } else {
         (InterruptReason::ShutdownTimeout, Duration::ZERO)
     };
+    node.line.held.store(true, Ordering::Relaxed);
     let drained = tokio::time::timeout(Duration::from_secs(60), process.run(hub.drain(reason, time))).await;
     if matches!(drained, Ok(Ok(()))) {
         world.met("a node was drained");
@@ -130,11 +163,14 @@ async fn drain(world: &Arc<World>, node: &Node) {
 /// Ends every trouble.
 async fn peace(world: &Arc<World>) {
     world.record().in_peace = true;
+    let slots_lost = world.record().slots_lost;
     for node in &world.nodes {
         node.line.cut.store(false, Ordering::Relaxed);
         node.line.full.store(false, Ordering::Relaxed);
         node.line.forgetful.store(false, Ordering::Relaxed);
-        node.slots.away.store(false, Ordering::Relaxed);
+        if !slots_lost {
+            node.slots.hide(false);
+        }
         if let Some(up) = node.running() {
             up.process.pause(false);
             up.process.kill_after(u64::MAX);

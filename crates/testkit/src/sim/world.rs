@@ -1,6 +1,6 @@
 //! What is there: nodes, the one truth, and the record of everything that was promised to anyone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,9 @@ use std::time::Duration;
 use fault::Process;
 use futures_util::FutureExt;
 use hub::{Clock, Hub, Settings};
-use session::{Entry, Hash, MessageKey, NodeId, RunId, Seq, SessionId, Time, TurnId};
+use session::{
+    Entry, Epoch, Event, Hash, Message, MessageKey, NodeId, RunId, Seq, SessionId, SlotNo, Time, TurnId,
+};
 use store::LogStore;
 use store::memory::MemoryStore;
 use tokio::time::Instant;
@@ -23,6 +25,8 @@ use crate::dice::Dice;
 const BEGIN_MICROS: i64 = 1_700_000_000_000_000;
 /// One in so many polls of a task lets others go first.
 const GIVE_WAY: u64 = 8;
+/// How long after a trouble nothing of it is left.
+const CALM: Duration = Duration::from_secs(30);
 /// Entries read in one go; no world has more in a log.
 const WHOLE: usize = 1_000_000;
 
@@ -45,13 +49,24 @@ pub(crate) struct Record {
     /// What readers were shown: the hash of each entry.
     pub(crate) shown: BTreeMap<(SessionId, Seq), Hash>,
     /// Messages that were acknowledged, by their key.
-    pub(crate) kept: BTreeMap<(SessionId, MessageKey), (TurnId, String)>,
+    pub(crate) kept: BTreeMap<(SessionId, MessageKey), (TurnId, Message)>,
     /// Words that each run gave to be kept, and the process that it worked in.
     pub(crate) said: BTreeMap<(SessionId, RunId), (u64, u64)>,
+    /// Words of each run that were durable somewhere when it was told so.
+    pub(crate) durable: BTreeMap<(SessionId, RunId), u64>,
     met: BTreeMap<&'static str, u64>,
     trace: u64,
     broken: Option<String>,
     pub(crate) in_peace: bool,
+    /// Runs whose agent came to its own end.
+    pub(crate) finished: BTreeSet<(SessionId, RunId)>,
+    /// The newest claim of each session.
+    pub(crate) claimed: BTreeMap<SessionId, Epoch>,
+    /// Troubles that are going on, and when the last one ended.
+    troubles: u32,
+    troubled_at: Option<Instant>,
+    /// Whether slots are gone for good.
+    pub(crate) slots_lost: bool,
 }
 
 /// One machine.
@@ -136,6 +151,24 @@ impl World {
         record.note(situation.as_bytes());
     }
 
+    /// Notes that something is wrong from now on.
+    pub(crate) fn trouble_begins(&self) {
+        self.record().troubles += 1;
+    }
+
+    /// Notes that it is over.
+    pub(crate) fn trouble_ends(&self) {
+        let mut record = self.record();
+        record.troubles -= 1;
+        record.troubled_at = Some(Instant::now());
+    }
+
+    /// Whether nothing was wrong since some time before a moment.
+    pub(crate) fn was_calm(&self, since: Instant) -> bool {
+        let record = self.record();
+        record.troubles == 0 && record.troubled_at.is_none_or(|at| at + CALM < since)
+    }
+
     /// Notes a broken promise; the first one counts.
     pub(crate) fn broken(&self, what: impl FnOnce() -> String) {
         let mut record = self.record();
@@ -157,6 +190,14 @@ impl World {
     pub(crate) fn entry(&self, session: SessionId, seq: Seq) -> Option<Entry> {
         let before = Seq(seq.0.checked_sub(1)?);
         self.truth.read(session, before, 1).now_or_never()?.ok()?.pop()
+    }
+
+    /// The slot that a run names.
+    pub(crate) fn slot_of(&self, session: SessionId, run: RunId) -> Option<SlotNo> {
+        match self.entry(session, Seq(run.0))?.event {
+            Event::RunStarted { spool, .. } => spool,
+            _ => None,
+        }
     }
 
     pub(crate) fn outcome(&self, simulated: Duration) -> Outcome {
@@ -193,7 +234,7 @@ impl Node {
         let number = world.ids.fetch_add(1, Ordering::Relaxed);
         let clock = SimClock { world: world.clone(), skew_micros: self.skew_micros.clone() };
         self.line.open_anew();
-        let store = SimStore { world: world.clone(), line: self.line.clone() };
+        let store = SimStore { world: world.clone(), line: self.line.clone(), slots: self.slots.clone() };
         let settings = Settings {
             spool: self.slots.clone(),
             slots: 4,
