@@ -63,7 +63,9 @@ impl Place {
 
     /// Spool slots that were made so far. A slot that is not given back makes another one necessary.
     pub(super) fn slots(&self) -> anyhow::Result<usize> {
-        Ok(std::fs::read_dir(self.path().join("spool")).context("list the spool")?.count())
+        let files = std::fs::read_dir(self.path().join("spool")).context("list the spool")?;
+        let is_slot = |name: std::ffi::OsString| name.to_string_lossy().starts_with("slot-");
+        Ok(files.filter_map(Result::ok).filter(|file| is_slot(file.file_name())).count())
     }
 }
 
