@@ -67,6 +67,7 @@ bench-server *ARGS: release
 
 # Live many small worlds in virtual time, each from a seed; `just sim SEED` lives one again.
 sim *ARGS:
+    cargo build -q -p testkit --bin sim
     cargo run -q --release -p testkit --bin sim -- {{ARGS}}
 
 # Compare row layouts of the store on this machine.

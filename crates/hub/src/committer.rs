@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{Append, AppendError, Dead, Store, StoreError};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Appends in one batch. More would only make the first wait longer.
 const BATCH_MAX: usize = 4_096;
@@ -19,15 +19,16 @@ type Answer = oneshot::Sender<Result<(), AppendError>>;
 #[derive(Debug, Clone)]
 pub(crate) struct Committer {
     appends: mpsc::UnboundedSender<(Append, Answer)>,
-    /// Counts how often the store came back.
-    back: watch::Receiver<u64>,
+    /// Told each time the store came back. All who wait are woken in the order in which they came, so that the same
+    /// seed gives the same world.
+    back: Arc<Notify>,
 }
 
 impl Committer {
     pub(crate) fn start(store: Arc<dyn Store>) -> Self {
         let (appends, inbox) = mpsc::unbounded_channel();
-        let (tell, back) = watch::channel(0);
-        crate::spawn::spawn(commit(store, inbox, tell));
+        let back = Arc::new(Notify::new());
+        crate::spawn::spawn(commit(store, inbox, back.clone()));
         Self { appends, back }
     }
 
@@ -54,16 +55,16 @@ impl Committer {
         self.appends.is_closed()
     }
 
-    /// Told each time the store came back.
-    pub(crate) fn back(&self) -> watch::Receiver<u64> {
-        self.back.clone()
+    /// Waits until the store comes back once more, from when this was asked.
+    pub(crate) fn back(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.back.clone().notified_owned()
     }
 }
 
 async fn commit(
     store: Arc<dyn Store>,
     mut inbox: mpsc::UnboundedReceiver<(Append, Answer)>,
-    back: watch::Sender<u64>,
+    back: Arc<Notify>,
 ) {
     let mut gathered = Vec::new();
     while inbox.recv_many(&mut gathered, BATCH_MAX).await > 0 {
@@ -76,7 +77,7 @@ async fn commit(
         }
         if dead {
             revive(store.as_ref(), &mut inbox).await;
-            back.send_modify(|count| *count += 1);
+            back.notify_waiters();
         }
     }
 }

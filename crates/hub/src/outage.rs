@@ -29,8 +29,7 @@ impl Outage {
     pub(crate) async fn begin(writer: &mut Writer, error: &AppendError) -> Result<(), Stopped> {
         tracing::warn!(session = %writer.session, reason = %error, "the store refuses appends");
         let mut outage = Self { catcher: None, caught: 0 };
-        let mut back = writer.shared.committer.back();
-        back.mark_unchanged();
+        let mut back = Box::pin(writer.shared.committer.back());
         if outage.try_again(writer).await? {
             return Ok(());
         }
@@ -41,8 +40,8 @@ impl Outage {
         loop {
             tokio::select! {
                 biased;
-                changed = back.changed() => {
-                    changed.map_err(|_| closed())?;
+                () = back.as_mut() => {
+                    back.set(writer.shared.committer.back());
                     next_try = Instant::now();
                 }
                 // A run that keeps bringing something must not keep the next try away.
@@ -60,6 +59,9 @@ impl Outage {
             if Instant::now() >= next_try {
                 if outage.try_again(writer).await? {
                     return Ok(());
+                }
+                if writer.shared.committer.is_gone() {
+                    return Err(closed());
                 }
                 next_try = Instant::now() + TRY_AGAIN;
             }

@@ -91,17 +91,13 @@ impl Spool {
 
     /// Whether a slot is one of this spool's. Nothing can be said of those of others.
     fn is_own(&self, slot: SlotNo) -> bool {
+        slot.spool() == self.slots().identity
+    }
+
+    /// Takes the medium as it is now: one that was away at the start may be back in the place of the one begun then.
+    fn take_what_is_back(&self) -> io::Result<()> {
         let known = self.slots().identity;
-        if slot.spool() == known {
-            return true;
-        }
-        // A medium that was away at the start may be back in the place of the one that was begun then.
-        match self.medium.identity(known) {
-            Ok(identity) if identity != known => {
-                self.find_slots(identity).is_ok() && slot.spool() == identity
-            }
-            Ok(_) | Err(_) => false,
-        }
+        if self.medium.identity(known)? == known { Ok(()) } else { self.find_slots(known) }
     }
 
     fn open(&self, slot: SlotNo, access: Access) -> io::Result<Box<dyn SlotFile>> {
@@ -207,6 +203,9 @@ impl Spool {
     /// Looks for output of a run.
     pub fn look(&self, slot: Option<SlotNo>, session: SessionId, run: RunId) -> Look {
         let Some(slot) = slot else { return Look::Unused };
+        if !self.is_own(slot) && self.take_what_is_back().is_err() {
+            return Look::NotYet;
+        }
         let Ok(file) = self.open(slot, Access::Read) else { return Look::NotYet };
         match read_header(&*file) {
             Err(_) | Ok(None) => Look::NotYet,

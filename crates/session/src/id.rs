@@ -56,7 +56,7 @@ number!(
 impl SlotNo {
     /// Bits of the slot's number within its spool; the rest tells spools apart. Together they are a whole number that
     /// every reader of JSON can hold.
-    const NO_BITS: u32 = 16;
+    const NO_BITS: u32 = u16::BITS;
     /// The highest identity of a spool.
     pub const SPOOL_MAX: u64 = (1 << (53 - Self::NO_BITS)) - 1;
 
@@ -72,8 +72,8 @@ impl SlotNo {
 
     /// Its number there.
     pub fn no(self) -> u16 {
-        // The mask leaves sixteen bits.
-        u16::try_from(self.0 & 0xffff).unwrap_or(u16::MAX)
+        // The mask leaves no more than fit.
+        u16::try_from(self.0 & u64::from(u16::MAX)).unwrap_or(u16::MAX)
     }
 }
 

@@ -5,7 +5,8 @@
 //! | file | question |
 //! | --- | --- |
 //! | `world.rs` | what is there, and what was promised so far? |
-//! | `medium.rs` | how do the store and the slots behave, and misbehave? |
+//! | `line.rs` | how does the store answer, and when does it not? |
+//! | `slots.rs` | what does a disk keep of the journals? |
 //! | `provider.rs` | what does the agent bring? |
 //! | `client.rs` | what do people ask, and what do they check? |
 //! | `reader.rs` | what is shown? |
@@ -14,9 +15,10 @@
 
 mod check;
 mod client;
-mod medium;
+mod line;
 mod provider;
 mod reader;
+mod slots;
 mod trouble;
 mod world;
 

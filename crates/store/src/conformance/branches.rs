@@ -128,14 +128,16 @@ pub async fn a_branch_beyond_the_end_or_of_nothing_is_refused(fresh: &dyn Fresh)
 
 pub async fn a_branch_whose_first_entry_never_came_is_no_session(fresh: &dyn Fresh) {
     let store = fresh.store();
-    let author = Author::create(&*store, id(1)).await;
+    let mut author = Author::create(&*store, id(1)).await;
+    author.post(&*store, "goes on").await;
+    author.post(&*store, "waits").await;
+    let (waiting, open_runs) = (store.waiting().await, store.open_runs().await);
     let claiming = Claiming::Branch { from: id(1), at: author.end().seq };
     store.claim(id(2), NODE, claiming, START).await.unwrap();
     assert_eq!(store.open(id(2)).await, Err(OpenError::Unknown(id(2))));
-    assert_eq!(store.waiting().await.unwrap(), []);
-    assert_eq!(store.open_runs().await.unwrap(), []);
+    assert_eq!((store.waiting().await, store.open_runs().await), (waiting, open_runs));
     // It can still be begun.
-    author.branch(&*store, id(2), Seq(1)).await.assert_read(&*store).await;
+    author.branch(&*store, id(2), author.end().seq).await.assert_read(&*store).await;
 }
 
 pub async fn a_branch_survives_its_origin(fresh: &dyn Fresh) {

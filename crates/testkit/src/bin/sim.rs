@@ -1,4 +1,5 @@
-//! Lives many small worlds: `sim [--full]`, one world again: `sim SEED`, as many as it takes: `sim --hunt COUNT`.
+//! Lives many small worlds: `sim [--full]`, one world again: `sim SEED`.
+//! Parts of it: `sim --same`, `sim --mutants`; what it asks of itself: `sim --hunt COUNT`, `sim --traces COUNT`.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -16,8 +17,9 @@ const CI_MAX: Duration = Duration::from_secs(225);
 const FULL: Duration = Duration::from_secs(3_600);
 /// Worlds in which a mutant must be found.
 const HUNT_MAX: u64 = 2_000;
-/// Worlds that are lived twice.
-const TWICE: u64 = 50;
+/// Worlds that are lived twice, and those that the other build lives too.
+const TWICE: u64 = 2_000;
+const BOTH_BUILDS: u64 = 200;
 const SITUATIONS_MIN: usize = 40;
 const MUTANTS_MIN: usize = 30;
 
@@ -34,12 +36,18 @@ fn main() -> anyhow::Result<()> {
             many(&mut report, u64::MAX, FULL)?;
             mutants(&mut report)?;
         }
+        ["--same"] => same(&mut report)?,
         ["--mutants"] => mutants(&mut report)?,
-        ["--hunt", count] => return hunt(&mut report, count.parse()?),
-        [seed] => {
-            one(&mut report, seed.parse().context("usage: sim [--full | --mutants | --hunt COUNT | SEED]")?)
+        ["--hunt", count] => {
+            hunt(count.parse()?);
+            return Ok(());
         }
-        _ => anyhow::bail!("usage: sim [--full | --mutants | --hunt COUNT | SEED]"),
+        ["--traces", count] => {
+            traces(count.parse()?);
+            return Ok(());
+        }
+        [seed] => one(&mut report, seed.parse().context("usage: sim [--full | --same | --mutants | SEED]")?),
+        _ => anyhow::bail!("usage: sim [--full | --same | --mutants | SEED]"),
     }
     if !report.verdict("sim") {
         std::process::exit(1);
@@ -124,9 +132,39 @@ fn many(report: &mut Report, count: u64, time: Duration) -> anyhow::Result<()> {
         format!(">={SITUATIONS_MIN}"),
         all.met.len() >= SITUATIONS_MIN,
     );
-    let same = (1..=TWICE).filter(|seed| live(*seed) == live(*seed)).count() as u64;
-    report.line("sim.same_twice", same, TWICE, same == TWICE);
+    same(report)
+}
+
+/// Whether a seed gives the same world each time, and in the build with other optimisations.
+fn same(report: &mut Report) -> anyhow::Result<()> {
+    let differing: Vec<u64> = (1..=TWICE).filter(|seed| live(*seed) != live(*seed)).collect();
+    if let Some(seed) = differing.first() {
+        report.note(&format!("seed {seed} is not the same world each time"));
+    }
+    let same = TWICE - differing.len() as u64;
+    report.line("sim.same_twice", same, TWICE, differing.is_empty());
+    let here = std::env::current_exe()?;
+    let other = here.parent().and_then(|directory| directory.parent()).context("where is this?")?;
+    let other = other.join("debug").join(here.file_name().context("what is this?")?);
+    let told = Command::new(&other)
+        .args(["--traces", &BOTH_BUILDS.to_string()])
+        .output()
+        .with_context(|| format!("no debug build at {}: `just sim` makes it", other.display()))?;
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let same = (1..=BOTH_BUILDS)
+        .zip(told.lines())
+        .filter(|(seed, line)| *line == format!("{seed} {:016x}", live(*seed).trace))
+        .count() as u64;
+    report.line("sim.same_in_debug", same, BOTH_BUILDS, same == BOTH_BUILDS);
     Ok(())
+}
+
+/// Tells the trace of each of the first worlds.
+#[expect(clippy::print_stdout, reason = "the answer to the process that asked")]
+fn traces(count: u64) {
+    for seed in 1..=count {
+        println!("{seed} {:016x}", live(seed).trace);
+    }
 }
 
 /// Plants each mutant in a process of its own and looks for the first world that shows it.
@@ -152,15 +190,14 @@ fn mutants(report: &mut Report) -> anyhow::Result<()> {
 
 /// Lives worlds until one is broken, and says which.
 #[expect(clippy::print_stdout, reason = "the answer to the process that asked")]
-fn hunt(_: &mut Report, count: u64) -> anyhow::Result<()> {
+fn hunt(count: u64) {
     for seed in 1..=count {
         let broken = std::panic::catch_unwind(|| live(seed))
             .map_or_else(|_| Some("a panic".to_owned()), |outcome| outcome.broken);
         if let Some(broken) = broken {
             println!("{seed} {broken}");
-            return Ok(());
+            return;
         }
     }
     println!("never");
-    Ok(())
 }

@@ -14,7 +14,8 @@ use super::{check, client, reader};
 /// Looks at every session in peace, and the time between them.
 const LOOKS_MAX: u64 = 60;
 const LOOK_PAUSE: Duration = Duration::from_secs(5);
-/// Looks after which the clocks are set so far ahead that what waits for a journal is given up.
+/// Looks after which the clocks are set so far ahead that what waits for a journal is given up. It happens again: the
+/// jump itself can make a node lose a run, which waits for its journal from then on.
 const LOOKS_UNTIL_LATE: u64 = 20;
 const LATE_MICROS: i64 = 25 * 3_600 * 1_000_000;
 
@@ -194,10 +195,10 @@ async fn settle(world: &Arc<World>) {
         if open.is_empty() || world.is_broken() {
             return;
         }
-        if look == LOOKS_UNTIL_LATE {
+        if look > 0 && look % LOOKS_UNTIL_LATE == 0 {
             world.met("a journal was given up");
             for node in &world.nodes {
-                node.skew_micros.store(LATE_MICROS, Ordering::Relaxed);
+                node.skew_micros.fetch_add(LATE_MICROS, Ordering::Relaxed);
             }
         }
         for session in open {

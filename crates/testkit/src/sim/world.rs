@@ -17,8 +17,9 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::Outcome;
-use super::medium::{Line, SimSlots, SimStore};
+use super::line::{Line, SimStore};
 use super::provider::Provider;
+use super::slots::SimSlots;
 use crate::dice::Dice;
 
 /// The moment at which every world begins.

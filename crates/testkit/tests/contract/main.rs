@@ -15,4 +15,5 @@ mod list;
 mod paths;
 mod races;
 mod recovery;
+mod seeds;
 mod stop;

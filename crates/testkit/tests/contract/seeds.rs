@@ -1,0 +1,15 @@
+//! Worlds of the simulation that were broken once.
+
+use testkit::sim::live;
+
+/// Readers of an outage woke in an order of their own: not the same world each time.
+#[test]
+fn seed_27_is_the_same_world_each_time() {
+    assert_eq!(live(27), live(27));
+}
+
+/// A clock that jumped a day ahead made its node lose a run, whose journal was then waited for another day.
+#[test]
+fn seed_47050_comes_to_its_end() {
+    assert_eq!(live(47_050).broken, None);
+}
