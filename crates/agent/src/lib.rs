@@ -16,10 +16,12 @@
 //! | `window.rs` | what of a session does a model read when not all of it fits? |
 //! | `title.rs` | how does a session get its name? |
 //! | `tool.rs` | what may the agent do? |
+//! | `memory.rs` | what may it remember across sessions? |
 
 mod alarm;
 pub mod answer;
 mod limits;
+pub mod memory;
 mod model;
 pub mod provider;
 mod retry;
@@ -33,6 +35,7 @@ mod window;
 pub use alarm::Alarm;
 pub use answer::{AnswerLimits, answer};
 pub use limits::RunLimits;
+pub use memory::{CompletedTurn, Handover, Memory, MemoryError, Taken, TaskState};
 pub use model::{Model, Prices};
 pub use provider::{
     ApiKey, Decoder, Delta, Ending, Finish, Provider, ProviderError, Question, ToolOffer, Wire,

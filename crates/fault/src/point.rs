@@ -87,6 +87,11 @@ pub const POINTS: &[&str] = &[
     "spool.after_release",
     "spool.before_wipe",
     "spool.after_wipe",
+    // Handing completed turns to memory.
+    "memory.before_commit",
+    "memory.before_handover",
+    "memory.after_handover",
+    "memory.after_accepted",
     // Recovery, drain, eviction, erasing.
     "recover.before_append",
     "recover.after_append",

@@ -47,6 +47,11 @@ impl Writer {
                 fault::hit("effect.after_cancel_run")?;
             }
             Effect::SuggestTitle => self.suggest_title(),
+            Effect::CommitMemory(commit) => {
+                fault::hit("memory.before_commit")?;
+                self.commit_memory(commit);
+            }
+            Effect::ReleaseOwner { owner } => self.release_owner(owner),
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ use crate::committer::Committer;
 use crate::error::{CommandError, StartError};
 use crate::handle::SessionHandle;
 use crate::input::{Input, Retire};
+use crate::memory::{self, Remembers};
 use crate::registry::Registry;
 use crate::runner::Runner;
 use crate::spool::{SlotDirectory, SlotMedium, Spool};
@@ -32,6 +33,10 @@ const HOUSEKEEPING: Duration = Duration::from_millis(250);
 const LAG_MICROS_MAX: i64 = 10_000_000;
 /// Free slots below which more are made.
 const SLOTS_FREE_MIN: usize = 16;
+/// How long a drain waits for one session to hand over what it owes to memory.
+const RETIRE_MAX: Duration = Duration::from_secs(30);
+/// How often sessions that nobody holds are asked for what they owe to memory.
+const OWING: Duration = Duration::from_secs(300);
 /// Sessions recovered at once at start.
 const RECOVER_AT_ONCE: usize = 64;
 
@@ -47,6 +52,8 @@ pub struct Settings {
     pub idle_after: Duration,
     /// Whether an interrupted run goes on by itself.
     pub after_crash: AfterCrash,
+    /// Who takes completed turns.
+    pub memory: Remembers,
 }
 
 impl Settings {
@@ -58,6 +65,7 @@ impl Settings {
             slots_max: 4_096,
             idle_after: Duration::from_secs(60),
             after_crash: AfterCrash::default(),
+            memory: Remembers::default(),
         }
     }
 }
@@ -124,6 +132,21 @@ impl Shared {
         self.heal_looks.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// The writer of a log. `id` leads to the log, `session` is the id under which it was made.
+    pub(crate) fn writer_of(
+        self: &Arc<Self>,
+        id: SessionId,
+        session: SessionId,
+        claiming: Claiming,
+    ) -> mpsc::Sender<Input> {
+        let shared = self.clone();
+        self.registry().find_or_insert(session, || {
+            let (sender, mailbox) = mpsc::channel(MAILBOX_MAX);
+            crate::spawn::spawn(writer::run(shared, id, session, claiming, sender.clone(), mailbox));
+            sender
+        })
+    }
+
     /// Keeps a snapshot without waiting for it.
     pub(crate) fn save_snapshot(self: &Arc<Self>, session: SessionId, snapshot: Snapshot) {
         let shared = self.clone();
@@ -180,6 +203,8 @@ impl Hub {
         let task = crate::spawn::spawn(keep_house(Arc::downgrade(&shared)));
         let hub = Self { shared, _housekeeping: Arc::new(Housekeeping(task.abort_handle())) };
         hub.recover_all(&open).await;
+        // For whoever was held by a process that is gone, this is the boundary that did not come.
+        memory::ask_those_that_owe(&hub.shared, |_| true).await;
         Ok(hub)
     }
 
@@ -232,7 +257,11 @@ impl Hub {
         }
         let session = create.session.unwrap_or_else(|| self.shared.clock.session_id());
         let command = Command::Create { id: session, title: create.title, after: create.after };
-        self.begin(session, Claiming::New, command).await
+        let created = self.begin(session, Claiming::New, command).await?;
+        if let Some(after) = create.after {
+            self.leave_behind(after);
+        }
+        Ok(created)
     }
 
     /// An id that a caller chose may lead to a session, or have done so once.
@@ -345,12 +374,7 @@ impl Hub {
 
     /// The writer of a log. `id` leads to the log, `session` is the id under which it was made.
     fn writer_of(&self, id: SessionId, session: SessionId, claiming: Claiming) -> mpsc::Sender<Input> {
-        let shared = self.shared.clone();
-        self.shared.registry().find_or_insert(session, || {
-            let (sender, mailbox) = mpsc::channel(MAILBOX_MAX);
-            crate::spawn::spawn(writer::run(shared, id, session, claiming, sender.clone(), mailbox));
-            sender
-        })
+        self.shared.writer_of(id, session, claiming)
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -382,6 +406,15 @@ impl Hub {
         self.shared.registry().writers().len()
     }
 
+    /// Lets a session go out of memory once nothing is going on in it, as one does by itself that nobody asks for. What
+    /// it owes to memory is offered first.
+    pub async fn evict(&self, session: SessionId) {
+        let writer = self.shared.registry().find(session);
+        if let Some(mailbox) = writer {
+            give_up(&mailbox).await;
+        }
+    }
+
     /// Stops: no new run starts, messages are kept and wait, runs have until `timeout` to end, those still going on
     /// are interrupted with `reason`, and every writer keeps its state and ends.
     pub async fn drain(&self, reason: InterruptReason, timeout: Duration) {
@@ -391,8 +424,13 @@ impl Hub {
         drop(tokio::time::timeout(timeout, open.wait_for(|count| *count == 0)).await);
         let writers = self.shared.registry().writers();
         let retired = writers.iter().map(|(session, mailbox)| async move {
-            if let Err(error) = retire(mailbox, reason).await {
-                tracing::warn!(%session, %error, "the session was not retired; the next start repairs it");
+            match tokio::time::timeout(RETIRE_MAX, retire(mailbox, reason)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(%session, %error, "the session was not retired; the next start repairs it");
+                }
+                // What it owes stays owed, under the same key.
+                Err(_) => tracing::warn!(%session, "a memory provider is slow; the next start asks it again"),
             }
         });
         futures_util::future::join_all(retired).await;
@@ -407,11 +445,16 @@ async fn retire(mailbox: &mpsc::Sender<Input>, reason: InterruptReason) -> std::
     drop(mailbox.send(Input::Command { command: Command::Interrupt { reason }, answer }).await);
     drop(interrupted.await);
     fault::hit("drain.after_interrupt")?;
+    give_up(mailbox).await;
+    Ok(())
+}
+
+/// Lets a writer end once nothing is going on.
+async fn give_up(mailbox: &mpsc::Sender<Input>) {
     let (answer, retired) = oneshot::channel();
     drop(mailbox.send(Input::Retire { when: Retire::WhenQuiet, answer }).await);
     drop(retired.await);
     mailbox.closed().await;
-    Ok(())
 }
 
 /// What a new session starts with.
@@ -426,6 +469,7 @@ pub struct Create {
 /// Heartbeat, lag and spare slots, for as long as the hub lives.
 async fn keep_house(shared: std::sync::Weak<Shared>) {
     let mut until_heartbeat = Duration::ZERO;
+    let mut until_owing = OWING;
     loop {
         tokio::time::sleep(HOUSEKEEPING).await;
         let Some(shared) = shared.upgrade() else { return };
@@ -446,6 +490,11 @@ async fn keep_house(shared: std::sync::Weak<Shared>) {
                 let (answer, _) = oneshot::channel();
                 drop(mailbox.send(Input::Command { command: Command::TakeQueued, answer }).await);
             }
+        }
+        until_owing = until_owing.saturating_sub(HOUSEKEEPING);
+        if until_owing.is_zero() {
+            until_owing = OWING;
+            memory::ask_those_that_owe(&shared, |session| shared.registry().serving(session).is_none()).await;
         }
         grow_spool(&shared).await;
     }

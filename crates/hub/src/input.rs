@@ -134,6 +134,11 @@ pub(crate) fn ends_run(command: &Command) -> bool {
         | Command::AddId { .. }
         | Command::RemoveId { .. }
         | Command::CompactContext { .. }
+        | Command::SetMemoryOwner { .. }
+        | Command::ReassignMemory { .. }
+        | Command::CommitMemory { .. }
+        | Command::AcceptCommit { .. }
+        | Command::EndCommit { .. }
         | Command::Progress { .. }
         | Command::Heal { .. }
         | Command::TakeQueued => false,

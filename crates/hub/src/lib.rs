@@ -13,6 +13,7 @@
 //! 8. `follow.rs` gives every follower the entries in order: history, then live, no gap, no double.
 //! 9. After a crash: read, fold, `session::recover`, and the same loop goes on. When the store refuses appends, what
 //!    a run brings waits, unshown, in its spool (`spool.rs`, `outage.rs`) and is healed from there (`heal.rs`).
+//! 10. At a boundary, what was completed is handed to whom it is owed (`memory.rs`).
 
 mod changes;
 mod clock;
@@ -27,6 +28,7 @@ mod hub;
 mod input;
 mod library;
 mod load;
+mod memory;
 mod outage;
 mod registry;
 mod runner;
@@ -42,5 +44,6 @@ pub use follow::{Followed, Follower};
 pub use handle::{Acknowledged, SessionHandle};
 pub use hub::{Create, Hub, Settings};
 pub use library::{DocumentKind, Hit, ListQuery, ListRow, Shelf, StoreError};
+pub use memory::Remembers;
 pub use runner::{RunOver, RunProgress, RunRequest, Runner};
 pub use spool::{Access, Catcher, Frame, Look, SlotDirectory, SlotFile, SlotMedium, Spool, SpoolError};

@@ -26,6 +26,7 @@ use crate::input::{
     ends_run, may_start_run,
 };
 use crate::load;
+use crate::memory::Leaving;
 use crate::outage::Outage;
 use crate::runner::RunOver;
 
@@ -60,6 +61,7 @@ pub(crate) struct Writer {
     pub(crate) followers: Followers,
     pub(crate) worker: Option<Worker>,
     pub(crate) healing: bool,
+    pub(crate) leaving: Leaving,
     /// Whether a run of this session is counted as going on in this process.
     counted: bool,
     /// Slots lent to runs whose output may still be in them, also when the turn is out of sight already.
@@ -116,6 +118,7 @@ pub(crate) async fn run(
         followers: Followers::default(),
         worker: None,
         healing: false,
+        leaving: Leaving::default(),
         counted: false,
         slots,
         since_snapshot,
@@ -159,8 +162,11 @@ async fn begin(
     match claiming {
         Claiming::New => Ok((claim, Session::default(), 0)),
         Claiming::Existing => {
-            let loaded = load::load(shared.store.as_ref(), id).await?;
+            let mut loaded = load::load(shared.store.as_ref(), id).await?;
             written_by(&claim, &loaded.state)?;
+            if fault::planted("restart_forgets_debt") {
+                loaded.state.memory = session::Ledger::default();
+            }
             Ok((claim, loaded.state, loaded.folded))
         }
         Claiming::Branch { from, at } => {
@@ -178,14 +184,21 @@ fn written_by(claim: &Claim, state: &Session) -> Result<(), CommandError> {
 impl Writer {
     async fn serve(&mut self) -> Result<(), Stopped> {
         loop {
-            if self.inputs.is_empty() && !self.wait().await {
+            if self.inputs.is_empty() && !self.wait().await? {
                 return Ok(());
             }
             while !self.inputs.is_empty() {
                 self.take_inputs().await?;
                 self.commit().await?;
+                if fault::planted("commit_blocks_its_session") {
+                    self.wait_for_commit().await?;
+                }
             }
             let quiet = self.state.open_run.is_none();
+            if quiet && matches!(self.retiring, Some((Retire::WhenQuiet, _))) && !self.settle_memory().await?
+            {
+                continue;
+            }
             if let Some((_, answer)) = self.retiring.take_if(|(when, _)| quiet || *when == Retire::Now) {
                 // The caller may have stopped waiting; the session is given up all the same.
                 let open = self.state.open().and_then(|(_, run)| run.spool);
@@ -201,7 +214,7 @@ impl Writer {
     }
 
     /// Waits for inputs; says no when the session was idle for long enough.
-    async fn wait(&mut self) -> bool {
+    async fn wait(&mut self) -> Result<bool, Stopped> {
         loop {
             let mut taken = Vec::new();
             let deadline = Instant::now() + self.shared.settings.idle_after;
@@ -212,10 +225,14 @@ impl Writer {
             };
             self.inputs.extend(taken);
             match count {
-                Some(count) => return count > 0,
-                None if self.is_idle() => return false,
+                Some(count) => return Ok(count > 0),
+                None if self.is_idle() => {
+                    if self.settle_memory().await? {
+                        return Ok(false);
+                    }
+                }
                 // A follower that leaves tells nobody, so it is looked for again.
-                None => {}
+                None => self.leaving = Leaving::default(),
             }
         }
     }
@@ -240,7 +257,7 @@ impl Writer {
         Ok(())
     }
 
-    async fn take(&mut self, input: Input) -> Result<(), Stopped> {
+    pub(crate) async fn take(&mut self, input: Input) -> Result<(), Stopped> {
         match input {
             Input::Command { command, answer } => self.take_command(command, answer).await,
             Input::Progress { run, progress, answer } => self.take_progress(run, progress, answer),
@@ -278,6 +295,9 @@ impl Writer {
                 drop(answer.send(Err(error)));
                 return Ok(());
             }
+        }
+        if let Command::EndCommit { outcome, .. } = &command {
+            self.note_commit(outcome);
         }
         let decided = self.decide_after_brought(command)?;
         self.batch.waiting.push(Waiting::Command(answer, decided));
@@ -392,6 +412,9 @@ impl Writer {
             self.batch.entries.push(Arc::new(entry));
         }
         self.batch.effects.extend(decision.effects);
+        if decision.accepted.run.is_some() {
+            self.register_owner();
+        }
         decision.accepted
     }
 

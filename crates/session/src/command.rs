@@ -1,7 +1,7 @@
 //! Everything that can be asked of a session.
 
-use crate::event::{Event, Flag, InterruptReason, Message, Outcome, PostMode, RunEnd, Usage};
-use crate::id::{CallNo, MessageKey, RunId, Seq, SessionId, TurnId};
+use crate::event::{CommitOutcome, Event, Flag, InterruptReason, Message, Outcome, PostMode, RunEnd, Usage};
+use crate::id::{CallNo, MessageKey, Owner, RunId, Seq, SessionId, TurnId};
 
 /// A request that something happen; it may be rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,16 @@ pub enum Command {
     RemoveId { id: SessionId },
     /// Let the model read `summary` in place of all up to `through`.
     CompactContext { summary: String, through: TurnId },
+    /// Owe what is completed from now on to this owner, or to none.
+    SetMemoryOwner { owner: Option<Owner> },
+    /// Owe what is owed to `from` to `to` instead: `from` cannot take it any more.
+    ReassignMemory { from: Owner, to: Owner },
+    /// A boundary: hand the oldest segment that is owed to its owner. `owner` takes what has none.
+    CommitMemory { owner: Option<Owner> },
+    /// The provider took a commit and works on it.
+    AcceptCommit { commit: Seq, task: String },
+    /// A commit ended.
+    EndCommit { commit: Seq, outcome: CommitOutcome },
     /// What a run brings.
     Progress { run: RunId, progress: Progress },
     /// End the run that is going on because the server stops.

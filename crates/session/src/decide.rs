@@ -1,14 +1,17 @@
 //! Which events and effects follow from a command. Pure: everything it knows comes in as an argument.
 
 use crate::command::{Command, Journal, Progress};
-use crate::effect::Effect;
-use crate::event::{Event, InterruptReason, Message, PostMode, RecoveryOutcome, RunCause, RunEnd};
+use crate::effect::{Effect, MemoryCommit};
+use crate::event::{
+    CommitOutcome, Event, InterruptReason, Message, PostMode, RecoveryOutcome, RunCause, RunEnd,
+};
 use crate::fold::is_empty;
-use crate::id::{RunId, Seq, SessionId, SlotNo, Time, TurnId};
+use crate::id::{Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId};
 use crate::limits::{
     ATTACHMENTS_MAX, MESSAGE_BYTES_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RECOVERY_GIVE_UP_MICROS,
     SESSION_IDS_MAX, TITLE_BYTES_MAX,
 };
+use crate::memory::Segment;
 use crate::state::{Queued, Recovering, Run, Session, Title, Turn};
 
 /// What the outside contributes to a decision.
@@ -157,6 +160,7 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         Command::Clear => {
             plan.stop(StoppedBy::Person);
             plan.push(Event::SessionCleared {});
+            plan.commit_memory(None);
             plan.start_next();
         }
         Command::Rename { title } => {
@@ -184,6 +188,19 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         Command::CompactContext { summary, through } => {
             session.turn(through).ok_or(Rejected::NoSuchTurn)?;
             plan.push(Event::ContextCompacted { summary, through });
+        }
+        Command::SetMemoryOwner { owner } => plan.set_memory_owner(owner),
+        Command::ReassignMemory { from, to } => plan.reassign_memory(&from, &to),
+        Command::CommitMemory { owner } => plan.commit_memory(owner.as_ref()),
+        Command::AcceptCommit { commit, task } => {
+            if plan.is_under_way(commit) {
+                plan.push(Event::MemoryCommitAccepted { commit, task });
+            }
+        }
+        Command::EndCommit { commit, outcome } => {
+            if plan.is_under_way(commit) {
+                plan.end_commit(outcome);
+            }
         }
         Command::Progress { run, progress } => plan.progress(run, progress)?,
         Command::Interrupt { reason } => {
@@ -361,6 +378,65 @@ impl<'a> Plan<'a> {
         }
         self.push(Event::IdAdded { id });
         Ok(())
+    }
+
+    fn is_under_way(&self, commit: Seq) -> bool {
+        self.session.memory.commit.as_ref().is_some_and(|under_way| under_way.id == commit)
+    }
+
+    fn set_memory_owner(&mut self, owner: Option<Owner>) {
+        let before = self.session.memory.owner.clone();
+        if owner != before {
+            self.push(Event::MemoryOwnerSet { owner });
+            self.decision.effects.extend(before.map(|owner| Effect::ReleaseOwner { owner }));
+        }
+    }
+
+    /// The commit that is under way ended.
+    pub(crate) fn end_commit(&mut self, outcome: CommitOutcome) {
+        let memory = &self.session.memory;
+        let (Some(commit), Some(oldest)) = (&memory.commit, memory.segments.front()) else { return };
+        let (commit, first, last) = (commit.id, oldest.first, oldest.last);
+        self.push(Event::MemoryCommitEnded { commit, first, last, outcome });
+    }
+
+    /// What is owed to `from` is owed to `to`, but for what is being handed over.
+    fn reassign_memory(&mut self, from: &Owner, to: &Owner) {
+        let memory = &self.session.memory;
+        let offered = usize::from(memory.commit.is_some());
+        for segment in
+            memory.segments.iter().skip(offered).filter(|segment| segment.owner.as_ref() == Some(from))
+        {
+            let Segment { first, last, .. } = *segment;
+            self.push(Event::MemoryReassigned { first, last, from: Some(from.clone()), to: to.clone() });
+        }
+    }
+
+    /// Begins to hand over the oldest segment. Nothing happens while another commit is under way, or when nothing is
+    /// owed to anyone who is known.
+    pub(crate) fn commit_memory(&mut self, named: Option<&Owner>) {
+        if fault::planted("clean_session_commits") {
+            self.commit_nothing(named);
+        }
+        let Some((owner, segment)) = self.session.memory.next(named) else { return };
+        let Segment { first, last, from, through, .. } = *segment;
+        if segment.owner.as_ref() != Some(&owner) {
+            let before = segment.owner.clone();
+            self.push(Event::MemoryReassigned { first, last, from: before, to: owner.clone() });
+        }
+        let commit = self.push(Event::MemoryCommitStarted { owner: owner.clone(), first, last });
+        let commit = MemoryCommit { commit, owner, first, last, from, through };
+        self.decision.effects.push(Effect::CommitMemory(commit));
+    }
+
+    /// A bug that can be planted: a call although nothing is owed.
+    fn commit_nothing(&mut self, named: Option<&Owner>) {
+        let memory = &self.session.memory;
+        if let Some(owner) = named.or(memory.owner.as_ref()).filter(|_| !memory.is_dirty()).cloned() {
+            let commit = self.push(Event::MemoryCommitStarted { owner: owner.clone(), first: 1, last: 0 });
+            let commit = MemoryCommit { commit, owner, first: 1, last: 0, from: Seq(1), through: Seq(1) };
+            self.decision.effects.push(Effect::CommitMemory(commit));
+        }
     }
 
     fn progress(&mut self, run: RunId, progress: Progress) -> Result<(), Rejected> {

@@ -1,9 +1,9 @@
 //! What the shell must do once the entries are durable. Each may be performed twice without harm.
 
-use crate::id::{RunId, TurnId};
+use crate::id::{Owner, RunId, Seq, TurnId};
 
 /// An instruction to the outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Let the agent work on the turn.
     StartRun { turn: TurnId, run: RunId },
@@ -11,4 +11,22 @@ pub enum Effect {
     CancelRun { run: RunId },
     /// Let the agent think of a name for the session, which has none.
     SuggestTitle,
+    /// Hand what is owed to its owner. The key is the same each time the same generations are handed over.
+    CommitMemory(MemoryCommit),
+    /// Let go of what is held open for an owner, who is not this session's any more.
+    ReleaseOwner { owner: Owner },
+}
+
+/// What a commit hands over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryCommit {
+    /// The entry that began it.
+    pub commit: Seq,
+    pub owner: Owner,
+    /// The generations, by number.
+    pub first: u64,
+    pub last: u64,
+    /// The entries that completed the first and the last of them.
+    pub from: Seq,
+    pub through: Seq,
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Hash;
-use crate::id::{BlobHash, CallNo, Epoch, MessageKey, RunId, Seq, SessionId, SlotNo, Time, TurnId};
+use crate::id::{BlobHash, CallNo, Epoch, MessageKey, Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId};
 
 /// One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,6 +99,26 @@ pub enum Event {
 
     /// The model reads `summary` in place of everything up to and including turn `through`.
     ContextCompacted { summary: String, through: TurnId },
+
+    /// What is completed from now on is owed to this owner, or to none.
+    MemoryOwnerSet {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<Owner>,
+    },
+    /// Generations `first` to `last` are owed to `to` from now on.
+    MemoryReassigned {
+        first: u64,
+        last: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<Owner>,
+        to: Owner,
+    },
+    /// Commit `seq` of the oldest segment began. The provider is asked only after this is durable.
+    MemoryCommitStarted { owner: Owner, first: u64, last: u64 },
+    /// The provider took the commit and works on it; that is not done.
+    MemoryCommitAccepted { commit: Seq, task: String },
+    /// A commit of generations `first` to `last` ended.
+    MemoryCommitEnded { commit: Seq, first: u64, last: u64, outcome: CommitOutcome },
 
     /// A kind that this version does not know: kept, and skipped.
     #[serde(skip)]
@@ -223,6 +243,17 @@ pub enum RecoveryOutcome {
     Neutral,
 }
 
+/// How a commit to memory ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommitOutcome {
+    Done,
+    /// The generations stay owed, to the same owner.
+    Failed {
+        error: String,
+    },
+}
+
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -328,6 +359,11 @@ impl Event {
             | Self::RecoveryAttempted { .. }
             | Self::RecoverySettled { .. }
             | Self::ContextCompacted { .. }
+            | Self::MemoryOwnerSet { .. }
+            | Self::MemoryReassigned { .. }
+            | Self::MemoryCommitStarted { .. }
+            | Self::MemoryCommitAccepted { .. }
+            | Self::MemoryCommitEnded { .. }
             | Self::Unknown { .. } => None,
         }
     }

@@ -4,6 +4,7 @@ use crate::entry::Entry;
 use crate::event::{Event, Flag, Message, PostMode, RecoveryOutcome, RunCause, RunEnd, Usage};
 use crate::id::{CallNo, RunId, SessionId, SlotNo, Time, TurnId};
 use crate::limits::{RUNS_PER_TURN_MAX, STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX};
+use crate::memory::Ledger;
 use crate::planted;
 use crate::state::{
     Call, CallState, Piece, Queued, Recovering, Recovery, Run, Session, Summary, Title, Turn, Undone,
@@ -61,6 +62,11 @@ pub fn fold_turn<'a>(turn: TurnId, entries: impl IntoIterator<Item = &'a Entry>)
             | Event::TurnsPutBack { .. }
             | Event::SessionCleared {}
             | Event::ContextCompacted { .. }
+            | Event::MemoryOwnerSet { .. }
+            | Event::MemoryReassigned { .. }
+            | Event::MemoryCommitStarted { .. }
+            | Event::MemoryCommitAccepted { .. }
+            | Event::MemoryCommitEnded { .. }
             | Event::Unknown { .. } => false,
         };
         if about_it {
@@ -120,6 +126,11 @@ pub fn moves_activity(event: &Event) -> bool {
         | Event::RecoveryAttempted { .. }
         | Event::RecoverySettled { .. }
         | Event::ContextCompacted { .. }
+        | Event::MemoryOwnerSet { .. }
+        | Event::MemoryReassigned { .. }
+        | Event::MemoryCommitStarted { .. }
+        | Event::MemoryCommitAccepted { .. }
+        | Event::MemoryCommitEnded { .. }
         | Event::Unknown { .. } => false,
     }
 }
@@ -205,7 +216,12 @@ fn apply(session: &mut Session, entry: &Entry) {
                 apply_output(run, &entry.event);
             }
         }
-        Event::RunEnded { turn, run, end } => end_run(session, *turn, *run, end, time),
+        Event::RunEnded { turn, run, end } => {
+            end_run(session, *turn, *run, end, time);
+            if *end == RunEnd::Completed || fault::planted("every_turn_is_owed") {
+                session.memory.complete(entry.seq);
+            }
+        }
         Event::RecoveryAttempted { run, attempts, .. } => {
             if let Some(recovering) = session.recovering.iter_mut().find(|candidate| candidate.run == *run) {
                 recovering.attempts = *attempts;
@@ -215,6 +231,11 @@ fn apply(session: &mut Session, entry: &Entry) {
         Event::ContextCompacted { summary, through } => {
             session.summary = Some(Summary { text: summary.clone(), through: *through });
         }
+        Event::MemoryOwnerSet { owner } => session.memory.set_owner(owner.as_ref()),
+        Event::MemoryReassigned { first, to, .. } => session.memory.reassign(*first, to),
+        Event::MemoryCommitStarted { .. } => session.memory.begin(entry.seq),
+        Event::MemoryCommitAccepted { commit, task } => session.memory.accept(*commit, task),
+        Event::MemoryCommitEnded { commit, outcome, .. } => session.memory.end(*commit, outcome),
         Event::Unknown { .. } => {}
     }
 }
@@ -268,6 +289,8 @@ fn begin_branch(session: &mut Session, id: SessionId, time: Time) {
     session.recovering.clear();
     session.open_run = None;
     session.interrupted_in_a_row = 0;
+    // What was completed before is its origin's debt.
+    session.memory = Ledger::default();
     session.title = session.title.take().map(|title| Title::Generated(title.text().to_owned()));
 }
 

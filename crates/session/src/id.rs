@@ -136,6 +136,12 @@ uuid_id!(
 #[serde(transparent)]
 pub struct MessageKey(pub String);
 
+/// Who is owed memory of completed turns: provider, account and agent instance, from which the live handle can be made
+/// again at any time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Owner(pub String);
+
 /// A blob's name: the SHA-256 of its bytes, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -13,6 +13,7 @@
 //! | [`decide`](decide()) | which events and effects follow from a command? |
 //! | [`fold`](fold()) | what does an entry change? |
 //! | [`recover`](recover()) | what must be appended after a crash? |
+//! | [`memory`] | what is owed to memory, and to whom? |
 //! | [`view`](view()) | what does a reader see? |
 //! | [`prompt`](prompt()) | what does a model see? |
 
@@ -26,6 +27,7 @@ pub mod event;
 mod fold;
 pub mod id;
 pub mod limits;
+pub mod memory;
 mod planted;
 mod prompt;
 mod recover;
@@ -36,16 +38,21 @@ mod view;
 
 pub use command::{Command, Journal, Progress};
 pub use decide::{Accepted, Context, Decision, Rejected, Runs, decide};
-pub use effect::Effect;
+pub use effect::{Effect, MemoryCommit};
 pub use entry::{Damage, Entry, Hash, Link};
 pub use event::{
-    Attachment, Event, Fingerprint, Flag, InterruptReason, Message, Outcome, PostMode, RunCause, RunEnd,
-    Usage,
+    Attachment, CommitOutcome, Event, Fingerprint, Flag, InterruptReason, Message, Outcome, PostMode,
+    RunCause, RunEnd, Usage,
 };
 pub use fold::{fold, fold_turn, moves_activity, run_text};
-pub use id::{BlobHash, CallNo, Epoch, MessageKey, NodeId, RunId, Seq, SessionId, SlotNo, Time, TurnId};
+pub use id::{
+    BlobHash, CallNo, Epoch, MessageKey, NodeId, Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId,
+};
+pub use memory::{Commit, Ledger, Segment};
 pub use prompt::{Prompt, PromptCall, PromptMessage, PromptTurn, prompt};
 pub use recover::{AfterCrash, recover};
 pub use state::{Call, CallState, Piece, Queued, Recovery, Run, Session, Title, Turn};
 pub use upcast::Undecodable;
-pub use view::{Answer, CallProgress, Marker, MarkerKind, Part, QueuedView, TurnView, View, turn_view, view};
+pub use view::{
+    Answer, CallProgress, Marker, MarkerKind, OwedView, Part, QueuedView, TurnView, View, turn_view, view,
+};

@@ -3,7 +3,7 @@
 
 use crate::command::Journal;
 use crate::decide::{Context, Decision, Plan, Runs};
-use crate::event::{RunCause, RunEnd};
+use crate::event::{CommitOutcome, RunCause, RunEnd};
 use crate::id::Time;
 use crate::limits::{CONTINUE_AGE_MICROS_MAX, INTERRUPTED_IN_A_ROW_MAX, RECOVERY_GIVE_UP_MICROS};
 use crate::state::{Recovering, Run, Session};
@@ -22,6 +22,8 @@ pub enum AfterCrash {
 /// for the run that was open; it is not looked at when none was.
 pub fn recover(session: &Session, journal: Journal, policy: AfterCrash, context: &Context) -> Decision {
     let mut plan = Plan::new(session, context);
+    // Whether the provider did what it was asked is not known; the next boundary asks again under the same key.
+    plan.end_commit(CommitOutcome::Failed { error: "The process that asked died.".to_owned() });
     if let Some((turn, run)) = session.open() {
         let unused = journal == Journal::Unused;
         let ended = matches!(journal, Journal::Output { end: Some(_), .. });

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::entry::Link;
 use crate::event::{InterruptReason, Message, Outcome, PostMode, RunCause, RunEnd, Usage};
 use crate::id::{CallNo, RunId, Seq, SessionId, SlotNo, Time, TurnId};
+use crate::memory::Ledger;
 use crate::tags::TagState;
 
 /// The state of one session.
@@ -41,6 +42,8 @@ pub struct Session {
     pub summary: Option<Summary>,
     /// Runs that ended interrupted since the last one that did not.
     pub interrupted_in_a_row: u32,
+    /// What is owed to memory.
+    pub memory: Ledger,
 }
 
 /// A session's name and who gave it.
@@ -189,6 +192,7 @@ impl Default for Session {
             recovering: Vec::new(),
             summary: None,
             interrupted_in_a_row: 0,
+            memory: Ledger::default(),
         }
     }
 }

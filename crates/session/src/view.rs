@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Message, PostMode, RunEnd, Usage};
-use crate::id::{CallNo, RunId, Seq, Time, TurnId};
+use crate::id::{CallNo, Owner, RunId, Seq, Time, TurnId};
 use crate::state::{CallState, Piece, Recovery, Run, Session, Turn};
 
 /// A session as a reader sees it at `seq`.
@@ -24,6 +24,20 @@ pub struct View {
     pub run: Option<RunId>,
     /// Whether the turns taken back last can be put back.
     pub can_put_back: bool,
+    /// Completed turns that wait to be taken into memory, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<OwedView>,
+}
+
+/// Completed turns that wait to be taken into memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwedView {
+    /// Who takes them.
+    pub owner: Owner,
+    pub turns: u64,
+    /// Why they were not taken when they were offered last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// A turn as a reader sees it.
@@ -155,6 +169,7 @@ pub fn view(session: &Session) -> View {
         queue: queue.collect(),
         run: session.open_run,
         can_put_back: !session.undone.is_empty() && session.open_run.is_none(),
+        owed: session.memory.owed().collect(),
     }
 }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
-use session::{Entry, Event, Flag, RunEnd, RunId, Seq, SessionId, Time, TurnId, moves_activity};
+use session::{
+    CommitOutcome, Entry, Event, Flag, RunEnd, RunId, Seq, SessionId, Time, TurnId, moves_activity,
+};
 
 use crate::error::StoreError;
 
@@ -66,6 +68,9 @@ pub struct ListRow {
     pub pinned: bool,
     pub archived: bool,
     pub trashed: bool,
+    /// Whether completed turns are owed to a memory owner, and how many are.
+    pub remembers: bool,
+    pub owed: u64,
 }
 
 /// Whether an entry changed a list row.
@@ -89,6 +94,8 @@ impl ListRow {
             pinned: false,
             archived: false,
             trashed: false,
+            remembers: false,
+            owed: 0,
         }
     }
 
@@ -133,10 +140,16 @@ impl ListRow {
             },
             Event::MessagePosted { .. } | Event::MessageEdited { .. } => self.messages += 1,
             Event::RunStarted { .. } => self.run = Some(RunId(entry.seq.0)),
-            Event::RunEnded { .. } => self.run = None,
+            Event::RunEnded { end, .. } => {
+                self.run = None;
+                self.owed += u64::from(self.remembers && *end == RunEnd::Completed);
+            }
+            Event::MemoryOwnerSet { owner } => self.remembers = owner.is_some(),
+            Event::MemoryReassigned { first, last, from: None, .. } => self.owed += last - first + 1,
+            Event::MemoryCommitEnded { first, last, outcome: CommitOutcome::Done, .. } => {
+                self.owed = self.owed.saturating_sub(last - first + 1);
+            }
             // What comes back of a run that is over is maintenance.
-            Event::CallFinished { run, .. } if self.run != Some(*run) => return Touch::Untouched,
-            // A call that was healed after its run ended is maintenance.
             Event::CallFinished { run, .. } if self.run != Some(*run) => return Touch::Untouched,
             Event::CallFinished { .. } if entry.time.micros_since(self.active_at) < CALL_TOUCH_MICROS => {
                 return Touch::Untouched;
@@ -170,6 +183,9 @@ pub fn may_touch(event: &Event) -> bool {
             | Event::RunStarted { .. }
             | Event::RunEnded { .. }
             | Event::CallFinished { .. }
+            | Event::MemoryOwnerSet { .. }
+            | Event::MemoryReassigned { from: None, .. }
+            | Event::MemoryCommitEnded { outcome: CommitOutcome::Done, .. }
     )
 }
 

@@ -112,6 +112,7 @@ cases! { $
     }
     lists {
         the_latest_activity_stands_first
+        sessions_that_owe_are_found
         pages_of_the_list_join
         each_session_stands_on_one_shelf
         chunks_and_maintenance_leave_the_list_alone

@@ -70,6 +70,9 @@ pub trait LogStore: Send + Sync + 'static {
     /// Sessions in which a message may wait for its run, over all sessions; some may turn out to have none.
     fn waiting(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
 
+    /// Sessions that owe completed turns to a memory owner, over all sessions.
+    fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
+
     /// Removes a session's log and all that was derived from it, and keeps its ids as used.
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>>;
 

@@ -136,6 +136,10 @@ impl LogStore for MemoryStore {
         async move { Ok(self.state().waiting()) }.boxed()
     }
 
+    fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        async move { Ok(self.state().owing()) }.boxed()
+    }
+
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
         async move {
             self.faults.alive().map_err(StoreError::from)?;

@@ -368,6 +368,10 @@ impl LogStore for SqliteStore {
         self.reading("list what waits", |shared, connection| read::waiting(shared, connection))
     }
 
+    fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        self.reading("list what is owed", |_, connection| read::owing(connection))
+    }
+
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
         self.ask(
             |answer| Request::Erase { claim, answer },

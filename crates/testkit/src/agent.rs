@@ -36,7 +36,7 @@ impl Gate {
         self.open.add_permits(1);
     }
 
-    async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         self.reached.send_modify(|count| *count += 1);
         if let Ok(permit) = self.open.acquire().await {
             permit.forget();

@@ -9,6 +9,7 @@ pub mod crash;
 #[cfg(feature = "inject")]
 pub mod cuts;
 pub mod dice;
+pub mod memory;
 pub mod model;
 pub mod races;
 pub mod refusing;
@@ -20,6 +21,7 @@ pub mod world;
 
 pub use agent::{Gate, Script, ScriptedAgent, script};
 pub use clock::HandClock;
+pub use memory::ScriptedMemory;
 pub use refusing::RefusingStore;
 pub use report::Report;
 pub use world::{World, WorldSettings};

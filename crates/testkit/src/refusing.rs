@@ -154,6 +154,11 @@ impl LogStore for RefusingStore {
         async move { store.waiting().await }.boxed()
     }
 
+    fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        let store = self.store();
+        async move { store.owing().await }.boxed()
+    }
+
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
         let store = self.store();
         async move { store.erase(claim).await }.boxed()

@@ -12,12 +12,15 @@
 //! | `reader.rs` | what is shown? |
 //! | `trouble.rs` | what goes wrong, and when? |
 //! | `check.rs` | what must hold at the end? |
+//! | `seeds.rs` | which worlds were broken once? |
 
 mod check;
 mod client;
 mod line;
 mod provider;
 mod reader;
+#[cfg(test)]
+mod seeds;
 mod slots;
 mod trouble;
 mod world;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub::{Create, Followed, Hub, SessionHandle, Settings};
+use hub::{Create, Followed, Hub, Remembers, SessionHandle, Settings};
 use session::{AfterCrash, Command, Entry, Message, PostMode, Seq, View};
 use store::Store;
 use store::sqlite::SqliteStore;
@@ -14,6 +14,7 @@ use tokio::runtime::{Handle, Runtime};
 
 use crate::agent::ScriptedAgent;
 use crate::clock::HandClock;
+use crate::memory::ScriptedMemory;
 use crate::refusing::RefusingStore;
 
 /// How long a test waits for something that must happen. Only a failing test waits this long.
@@ -41,6 +42,7 @@ pub struct World {
     settings: WorldSettings,
     pub clock: Arc<HandClock>,
     pub agent: Arc<ScriptedAgent>,
+    pub memory: ScriptedMemory,
     live: Option<Live>,
 }
 
@@ -60,8 +62,8 @@ impl World {
     /// A new world that behaves as told.
     pub fn with(settings: WorldSettings) -> Self {
         let directory = tempfile::tempdir().expect("make a directory");
-        let mut world =
-            Self { directory, settings, clock: Arc::default(), agent: Arc::default(), live: None };
+        let (clock, agent, memory) = (Arc::default(), Arc::default(), ScriptedMemory::default());
+        let mut world = Self { directory, settings, clock, agent, memory, live: None };
         world.start();
         world
     }
@@ -83,6 +85,7 @@ impl World {
         settings.slots = 8;
         settings.after_crash = self.settings.after_crash;
         settings.idle_after = self.settings.idle_after;
+        settings.memory = Remembers(Some(Arc::new(self.memory.clone())));
         let (agent, clock, shared) = (self.agent.clone(), self.clock.clone(), store.clone());
         let hub = runtime.block_on(Hub::start(shared, agent, clock, settings)).expect("start the hub");
         self.live = Some(Live { runtime, hub, store });

@@ -17,8 +17,8 @@ use crate::workspace_root;
 /// The groups of rules with their sizes, in the order of `docs/contract.md`.
 const GROUPS: [(&str, u32); 5] = [("R", 6), ("M", 18), ("C", 13), ("G", 33), ("P", 18)];
 
-/// Groups whose product code is still to come: their rules may lack tests, and the report says so.
-const OWED: [&str; 2] = ["M", "G"];
+/// Rules, or whole groups, whose product code is still to come: they may lack tests, and the report says so.
+const OWED: [&str; 2] = ["M9", "G"];
 
 /// The binary in which a test named after an unknown rule is a mistake rather than a coincidence.
 const CONTRACT_BINARY: &str = "testkit::contract";
@@ -44,7 +44,7 @@ impl Rule {
     }
 
     fn is_owed(&self) -> bool {
-        OWED.contains(&self.group())
+        OWED.contains(&self.group()) || OWED.contains(&self.id.as_str())
     }
 
     fn tests<'a>(&self, suite: &'a Suite) -> Vec<&'a Test> {
@@ -137,21 +137,17 @@ fn prove(report: &mut Report, rules: &[Rule], suite: &Suite, how: Selection<'_>)
         report.note(format_args!("{name} is red"));
     }
     for (group, size) in GROUPS {
-        let in_group = rules.iter().filter(|rule| rule.group() == group);
-        let mut proven = 0;
-        let mut red = 0;
-        for rule in in_group {
-            match standing_of(rule, &outcomes) {
-                Some(Outcome::Green) => proven += 1,
-                Some(Outcome::Red) => red += 1,
-                None => {}
-            }
-        }
+        let in_group = || rules.iter().filter(|rule| rule.group() == group);
+        let owed = in_group().filter(|rule| rule.is_owed()).count();
+        let standings: Vec<_> = in_group().filter_map(|rule| standing_of(rule, &outcomes)).collect();
+        let proven = standings.iter().filter(|standing| **standing == Outcome::Green).count();
         let name = format!("contract.{group}.rules_proven");
-        if OWED.contains(&group) {
-            report.figure(&name, proven, format_args!("owed:{size}"), Standing::when(red == 0));
+        let goal = usize::try_from(size)?.saturating_sub(owed);
+        let ok = proven == standings.len() && proven >= goal;
+        if owed > 0 {
+            report.figure(&name, proven, format_args!("{goal}(owed:{owed})"), Standing::when(ok));
         } else {
-            report.figure(&name, proven, size, Standing::when(proven == size));
+            report.figure(&name, proven, goal, Standing::when(ok));
         }
     }
     Ok(())

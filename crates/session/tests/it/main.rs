@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod golden;
+mod memory;
 mod model;
 mod prompts;
 mod story;

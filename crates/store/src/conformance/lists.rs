@@ -154,3 +154,36 @@ pub async fn a_claimed_session_without_entries_is_not_listed(fresh: &dyn Fresh) 
         assert_eq!(list(&*store, shelf).await, []);
     }
 }
+
+pub async fn sessions_that_owe_are_found(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let owner = session::Owner("notes/anna/1".to_owned());
+    let mut authors = Vec::new();
+    for number in 0..3 {
+        let mut author = Author::create(&*store, id(number)).await;
+        if number > 0 {
+            author.ask(&*store, Command::SetMemoryOwner { owner: Some(owner.clone()) }).await;
+        }
+        author.turn(&*store, "question", "answer").await;
+        authors.push(author);
+    }
+    assert_eq!(store.owing().await.unwrap(), [id(1), id(2)]);
+    let author = &mut authors[1];
+    let active_at = row(author).active_at;
+    author.now = seconds(50);
+    author.ask(&*store, Command::CommitMemory { owner: None }).await;
+    let commit = author.end().seq;
+    let refused = session::CommitOutcome::Failed { error: "no".to_owned() };
+    author.ask(&*store, Command::EndCommit { commit, outcome: refused }).await;
+    assert_eq!(store.owing().await.unwrap(), [id(1), id(2)]);
+    author.ask(&*store, Command::CommitMemory { owner: None }).await;
+    let commit = author.end().seq;
+    author.ask(&*store, Command::EndCommit { commit, outcome: session::CommitOutcome::Done }).await;
+    assert_eq!(row(author).active_at, active_at, "nobody was active");
+    // A branch owes nothing of what it shares.
+    let branch = authors[2].branch(&*store, id(9), authors[2].end().seq).await;
+    let store = fresh.reopen(store);
+    assert_eq!(store.owing().await.unwrap(), [id(2)]);
+    let rows = list(&*store, Shelf::Active).await;
+    assert!([&authors[1], &authors[2], &branch].iter().all(|author| rows.contains(&row(author))));
+}

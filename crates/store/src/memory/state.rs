@@ -179,6 +179,11 @@ impl State {
         self.logs.iter().filter(|log| !log.own().is_empty()).filter(waits).map(|log| log.key).collect()
     }
 
+    pub(super) fn owing(&self) -> Vec<SessionId> {
+        let rows = self.logs.iter().filter(|log| !log.own().is_empty()).map(Log::list_row);
+        rows.filter(|row| row.owed > 0).map(|row| row.session).collect()
+    }
+
     pub(super) fn erase(&mut self, claim: Claim) -> Result<(), AppendError> {
         let at = self.made(claim.session).ok_or(AppendError::Deleted(claim.session))?;
         let log = &mut self.logs[at];

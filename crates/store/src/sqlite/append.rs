@@ -165,7 +165,7 @@ fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i64) -> Resul
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO list (no, title, named_by_person, created_at, active_at, run, messages, pinned,
-             archived, trashed, shelf) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             archived, trashed, remembers, owed, shelf) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             no,
@@ -178,6 +178,8 @@ fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i64) -> Resul
             row.pinned,
             row.archived,
             row.trashed,
+            row.remembers,
+            row.owed,
             shelf,
         ])?;
     Ok(())

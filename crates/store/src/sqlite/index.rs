@@ -18,6 +18,11 @@ pub(super) fn concerns(event: &Event) -> bool {
                 | Event::IdAdded { .. }
                 | Event::IdRemoved { .. }
                 | Event::ContextCompacted { .. }
+                | Event::MemoryOwnerSet { .. }
+                | Event::MemoryReassigned { .. }
+                | Event::MemoryCommitStarted { .. }
+                | Event::MemoryCommitAccepted { .. }
+                | Event::MemoryCommitEnded { .. }
                 | Event::Unknown { .. }
         )
 }

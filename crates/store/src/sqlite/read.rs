@@ -441,8 +441,18 @@ pub(super) fn waiting(shared: &Shared, connection: &Connection) -> Result<Vec<Se
     Ok(sessions)
 }
 
+/// Sessions that owe turns to memory.
+pub(super) fn owing(connection: &Connection) -> Result<Vec<SessionId>, Fault> {
+    let mut select = connection.prepare_cached(
+        "SELECT logs.key FROM list JOIN logs USING (no) WHERE owed > 0 AND shelf >= 0 ORDER BY no",
+    )?;
+    let rows = select.query_map([], |row| Ok(SessionId(Uuid::from_bytes(row.get(0)?))))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 const LIST_COLUMNS: &str =
-    "logs.key, title, named_by_person, created_at, active_at, run, messages, pinned, archived, trashed";
+    "logs.key, title, named_by_person, created_at, active_at, run, messages, pinned, archived,
+    trashed, remembers, owed";
 
 fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
     Ok(ListRow {
@@ -456,6 +466,8 @@ fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
         pinned: row.get(7)?,
         archived: row.get(8)?,
         trashed: row.get(9)?,
+        remembers: row.get(10)?,
+        owed: row.get(11)?,
     })
 }
 

@@ -41,14 +41,36 @@ async fn a_newer_schema_is_refused_and_left_as_it_is() {
     let file = directory.path().join("everturn.db");
     let version =
         |number: i64| Connection::open(&file).unwrap().pragma_update(None, "user_version", number).unwrap();
+    let today: i64 =
+        Connection::open(&file).unwrap().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
     version(99);
     let before = fs::read(&file).unwrap();
     let refused = refusal(directory.path());
     assert!(matches!(&refused, OpenStoreError::Refused(text) if text.contains("99")), "{refused}");
     assert!(fs::read(&file).unwrap() == before, "the file was changed");
-    version(1);
+    version(today);
     let store = SqliteStore::open(settings(directory.path())).unwrap();
     author.assert_read(&store).await;
+}
+
+/// What later versions added is taken off again, as a store of the first version stands.
+#[tokio::test]
+async fn a_store_of_the_first_schema_is_brought_to_todays() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let mut author = Author::create(&store, session_id(1)).await;
+    author.turn(&store, "question", "answer").await;
+    drop(store);
+    let file = Connection::open(directory.path().join("everturn.db")).unwrap();
+    file.execute_batch(
+        "DROP INDEX list_that_owe; ALTER TABLE list DROP COLUMN owed; ALTER TABLE list DROP COLUMN remembers;
+         PRAGMA user_version = 1",
+    )
+    .unwrap();
+    drop(file);
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    author.assert_read(&store).await;
+    author.turn(&store, "and now", "still here").await;
 }
 
 #[test]

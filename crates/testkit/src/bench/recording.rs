@@ -97,6 +97,10 @@ impl LogStore for RecordingStore {
         self.store.waiting()
     }
 
+    fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        self.store.owing()
+    }
+
     fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
         self.store.open_runs()
     }

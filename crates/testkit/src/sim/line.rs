@@ -262,6 +262,14 @@ impl LogStore for SimStore {
         .boxed()
     }
 
+    fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.owing().await
+        }
+        .boxed()
+    }
+
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
         async move {
             self.reach_to_write().await?;

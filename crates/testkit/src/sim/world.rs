@@ -242,6 +242,7 @@ impl Node {
             slots_max: 16,
             idle_after: Duration::from_secs(20),
             after_crash: session::AfterCrash::Continue,
+            memory: hub::Remembers::default(),
         };
         let provider = Provider { world: world.clone(), process: number };
         if world.chance(20) {

@@ -102,6 +102,11 @@ pub(super) fn kind(event: &Event) -> &'static str {
         Event::RecoveryAttempted { .. } => "recovery_attempted",
         Event::RecoverySettled { .. } => "recovery_settled",
         Event::ContextCompacted { .. } => "context_compacted",
+        Event::MemoryOwnerSet { .. } => "memory_owner_set",
+        Event::MemoryReassigned { .. } => "memory_reassigned",
+        Event::MemoryCommitStarted { .. } => "memory_commit_started",
+        Event::MemoryCommitAccepted { .. } => "memory_commit_accepted",
+        Event::MemoryCommitEnded { .. } => "memory_commit_ended",
         Event::Unknown { .. } => "unknown",
     }
 }

@@ -223,6 +223,11 @@ impl Model {
             Command::Heal { run, journal } => self.heal(run.0, journal),
             Command::TakeQueued => self.start_next(),
             Command::Branch { .. } => unreachable!("a branch is another log"),
+            Command::SetMemoryOwner { .. }
+            | Command::ReassignMemory { .. }
+            | Command::CommitMemory { .. }
+            | Command::AcceptCommit { .. }
+            | Command::EndCommit { .. } => unreachable!("memory has a model of its own"),
         }
         Ok(self.kinds.clone())
     }

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use session::{
-    AfterCrash, Command, Context, Decision, Effect, Entry, Epoch, Event, Flag, Link, PostMode, Progress,
-    Rejected, RunId, Runs, Seq, Session, SlotNo, Time, TurnId, decide, fold, prompt, recover, view,
+    AfterCrash, Command, CommitOutcome, Context, Decision, Effect, Entry, Epoch, Event, Flag, Link, Owner,
+    PostMode, Progress, Rejected, RunId, Runs, Seq, Session, SlotNo, Time, TurnId, decide, fold, prompt,
+    recover, view,
 };
 
 use super::show;
@@ -132,6 +133,15 @@ impl Script {
             "rename" => Command::Rename { title: words.next() },
             "suggest" => Command::SuggestTitle { title: words.next() },
             "compact" => Command::CompactContext { through: TurnId(words.number()), summary: words.next() },
+            "owe" => Command::SetMemoryOwner { owner: words.maybe().map(Owner) },
+            "reassign" => Command::ReassignMemory { from: Owner(words.next()), to: Owner(words.next()) },
+            "commit" => Command::CommitMemory { owner: words.maybe().map(Owner) },
+            "accepted" => Command::AcceptCommit { commit: Seq(words.number()), task: words.next() },
+            "committed" => Command::EndCommit { commit: Seq(words.number()), outcome: CommitOutcome::Done },
+            "refused" => Command::EndCommit {
+                commit: Seq(words.number()),
+                outcome: CommitOutcome::Failed { error: words.next() },
+            },
             "drain" => Command::Interrupt { reason: words.interrupt_reason() },
             "take" => Command::TakeQueued,
             "heal" => {
@@ -164,6 +174,13 @@ impl Script {
                 Effect::StartRun { turn, run } => writeln!(told, "! start_run {run} of turn {turn}").unwrap(),
                 Effect::CancelRun { run } => writeln!(told, "! cancel_run {run}").unwrap(),
                 Effect::SuggestTitle => writeln!(told, "! suggest_title").unwrap(),
+                Effect::CommitMemory(commit) => writeln!(
+                    told,
+                    "! commit_memory {} turns {} to {} to {}",
+                    commit.commit, commit.first, commit.last, commit.owner.0
+                )
+                .unwrap(),
+                Effect::ReleaseOwner { owner } => writeln!(told, "! release_owner {}", owner.0).unwrap(),
             }
         }
         for message in decision.accepted.steered {

@@ -81,6 +81,13 @@ fn about(event: &Event) -> String {
         }
         Event::RecoverySettled { turn, run, outcome } => format!("turn {turn} run {run} {outcome:?}"),
         Event::ContextCompacted { summary, through } => format!("through {through} {}", text(summary)),
+        Event::MemoryOwnerSet { owner } => owner.as_ref().map_or("nobody", |owner| &owner.0).to_owned(),
+        Event::MemoryReassigned { first, last, to, .. } => format!("turns {first} to {last} to {}", to.0),
+        Event::MemoryCommitStarted { owner, first, last } => {
+            format!("turns {first} to {last} to {}", owner.0)
+        }
+        Event::MemoryCommitAccepted { commit, task } => format!("commit {commit} as {task}"),
+        Event::MemoryCommitEnded { commit, outcome, .. } => format!("commit {commit} {outcome:?}"),
         Event::Unknown { .. } => "(kept and skipped)".to_owned(),
     }
 }
@@ -168,6 +175,10 @@ pub(super) fn view(view: &View) -> String {
         } else if at == 2 {
             writeln!(told, "= … {} turns", shown - 4).unwrap();
         }
+    }
+    for owed in &view.owed {
+        let error = owed.error.as_ref().map_or(String::new(), |error| format!(", refused: {error}"));
+        writeln!(told, "= owes {} turns to {}{error}", owed.turns, owed.owner.0).unwrap();
     }
     if view.queue.len() > 8 {
         writeln!(told, "= {} messages wait", view.queue.len()).unwrap();

@@ -1,6 +1,6 @@
 //! Worlds of the simulation that were broken once.
 
-use testkit::sim::live;
+use super::live;
 
 /// Readers of an outage woke in an order of their own: not the same world each time.
 #[test]
