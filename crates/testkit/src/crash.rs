@@ -12,6 +12,7 @@ pub mod eio;
 pub mod full;
 pub mod images;
 pub mod laws;
+pub mod memory;
 pub mod points;
 pub mod random;
 pub mod rebuild;

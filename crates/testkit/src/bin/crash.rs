@@ -12,12 +12,14 @@ use testkit::crash::disk::Tools;
 use testkit::crash::points::{self, Counted, Place};
 use testkit::crash::witness::{Line, Witness, read, say};
 use testkit::crash::work::{self, Life};
-use testkit::crash::{check, child, damage, eio, full, random, torn};
+use testkit::crash::{check, child, damage, eio, full, memory, random, torn};
 
 /// How much of each part is done.
 struct Size {
     all_points: bool,
     kills: u64,
+    memory_hits: usize,
+    memory_kills: u64,
     cuts: u64,
     torn: usize,
     failing: Option<u64>,
@@ -25,10 +27,28 @@ struct Size {
     damaged: usize,
 }
 
-const SMALL: Size =
-    Size { all_points: false, kills: 40, cuts: 40, torn: 300, failing: Some(12), full: 4, damaged: 220 };
-const FULL: Size =
-    Size { all_points: true, kills: 500, cuts: 200, torn: 2_000, failing: None, full: 20, damaged: 1_000 };
+const SMALL: Size = Size {
+    all_points: false,
+    kills: 40,
+    memory_hits: 4,
+    memory_kills: 20,
+    cuts: 40,
+    torn: 300,
+    failing: Some(12),
+    full: 4,
+    damaged: 220,
+};
+const FULL: Size = Size {
+    all_points: true,
+    kills: 500,
+    memory_hits: usize::MAX,
+    memory_kills: 200,
+    cuts: 200,
+    torn: 2_000,
+    failing: None,
+    full: 20,
+    damaged: 1_000,
+};
 
 fn main() -> anyhow::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -42,6 +62,10 @@ fn main() -> anyhow::Result<()> {
         ["full", directory, filler, rounds] => {
             in_child(full::play(Path::new(directory), Path::new(filler), rounds.parse()?))
         }
+        ["remember", directory, record] => {
+            in_child(memory::remember(Path::new(directory), Path::new(record)))
+        }
+        ["settle", directory, record] => in_child(memory::settle(Path::new(directory), Path::new(record))),
         ["check", directory, witness, round] => {
             let witness = Witness::of(&read(&fs::read_to_string(witness)?));
             in_child(check::check(Path::new(directory), &witness, round.parse()?))
@@ -103,6 +127,11 @@ fn play(report: &mut Report, part: &str, size: &Size, tools: &Tools) -> anyhow::
             report.note(&format!("eio: {calls} writes and syncs in both lives"));
             figures(report, "eio", &tally, 20, 5);
         }
+        "memory" => {
+            let turns = memory::run(&tally, size.memory_hits, size.memory_kills)?;
+            figures(report, "memory", &tally, 8 + usize::try_from(size.memory_kills)?, 0);
+            report.line("memory.turns_recorded_once", turns, 100, turns >= 100);
+        }
         "full" => {
             full::run(&tally, size.full)?;
             full::run_limited(&tally, &points::count()?)?;
@@ -113,7 +142,7 @@ fn play(report: &mut Report, part: &str, size: &Size, tools: &Tools) -> anyhow::
     Ok(())
 }
 
-const PARTS: [&str; 6] = ["points", "random", "torn", "eio", "full", "damage"];
+const PARTS: [&str; 7] = ["points", "random", "memory", "torn", "eio", "full", "damage"];
 
 /// Cases, what was broken in them, and what was acknowledged: a case in which nothing was shows nothing.
 fn figures(report: &mut Report, name: &str, tally: &Tally, least: usize, acked: usize) {
