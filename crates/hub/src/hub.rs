@@ -424,29 +424,26 @@ impl Hub {
         drop(tokio::time::timeout(timeout, open.wait_for(|count| *count == 0)).await);
         let writers = self.shared.registry().writers();
         let retired = writers.iter().map(|(session, mailbox)| async move {
-            match tokio::time::timeout(RETIRE_MAX, retire(mailbox, reason)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    tracing::warn!(%session, %error, "the session was not retired; the next start repairs it");
-                }
-                // What it owes stays owed, under the same key.
-                Err(_) => tracing::warn!(%session, "a memory provider is slow; the next start asks it again"),
+            if let Err(error) = interrupt(mailbox, reason).await {
+                tracing::warn!(%session, %error, "the session was not retired; the next start repairs it");
+            }
+            // What it owes stays owed, under the same key.
+            if tokio::time::timeout(RETIRE_MAX, give_up(mailbox)).await.is_err() {
+                tracing::warn!(%session, "a memory provider is slow; the next start asks it again");
             }
         });
         futures_util::future::join_all(retired).await;
     }
 }
 
-/// Interrupts what a writer has going on and lets it end.
-async fn retire(mailbox: &mpsc::Sender<Input>, reason: InterruptReason) -> std::io::Result<()> {
+/// Interrupts what a writer has going on.
+async fn interrupt(mailbox: &mpsc::Sender<Input>, reason: InterruptReason) -> std::io::Result<()> {
     let (answer, interrupted) = oneshot::channel();
     fault::hit("drain.before_interrupt")?;
     // A writer that ended by itself meanwhile has nothing to interrupt.
     drop(mailbox.send(Input::Command { command: Command::Interrupt { reason }, answer }).await);
     drop(interrupted.await);
-    fault::hit("drain.after_interrupt")?;
-    give_up(mailbox).await;
-    Ok(())
+    fault::hit("drain.after_interrupt")
 }
 
 /// Lets a writer end once nothing is going on.

@@ -8,6 +8,7 @@
 //! | `line.rs` | how does the store answer, and when does it not? |
 //! | `slots.rs` | what does a disk keep of the journals? |
 //! | `provider.rs` | what does the agent bring? |
+//! | `memory.rs` | what does the memory provider take? |
 //! | `client.rs` | what do people ask, and what do they check? |
 //! | `reader.rs` | what is shown? |
 //! | `trouble.rs` | what goes wrong, and when? |
@@ -17,6 +18,7 @@
 mod check;
 mod client;
 mod line;
+mod memory;
 mod provider;
 mod reader;
 #[cfg(test)]
@@ -63,6 +65,15 @@ pub const HUNTED: &[&str] = &[
     "operation_in_two_appends",
     "resume_off_by_one",
     "deleted_id_leads_on",
+    "commit_clears_newer_generation",
+    "failed_commit_forgets_owner",
+    "replacement_takes_over",
+    "named_owner_takes_over",
+    "clean_session_commits",
+    "unregistering_drops_debt",
+    "every_turn_is_owed",
+    "offered_segment_grows",
+    "restart_forgets_debt",
 ];
 
 /// What a seed led to.

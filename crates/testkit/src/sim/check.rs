@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::FutureExt;
 use session::event::{RecoveryOutcome, RunEnd};
-use session::{Entry, Event, Link, Part, RunId, Session, SessionId, TurnId};
+use session::{CommitOutcome, Entry, Event, Link, Part, RunId, Session, SessionId, TurnId};
 use store::{Catalog, ListQuery, Shelf};
 
+use super::memory;
 use super::world::World;
 
 /// Sessions in which something is still to come.
@@ -14,8 +15,12 @@ pub(crate) fn unsettled(world: &World) -> Vec<SessionId> {
     let sessions = living(world);
     let open = |session: &SessionId| {
         let mut state = Session::default();
-        world.log(*session).iter().for_each(|entry| session::fold(&mut state, entry));
-        state.open_run.is_some() || !state.queue.is_empty() || !state.recovering.is_empty()
+        let log = world.log(*session);
+        log.iter().for_each(|entry| session::fold(&mut state, entry));
+        state.open_run.is_some()
+            || !state.queue.is_empty()
+            || !state.recovering.is_empty()
+            || memory::owes(&log)
     };
     sessions.into_iter().filter(open).collect()
 }
@@ -40,6 +45,7 @@ pub(crate) fn all(world: &World) {
             list(world, session),
             kept(world, session, &log),
             shown(world, session, &log),
+            memory::check(world, session, &log),
         ];
         for broken in found.into_iter().flatten() {
             world.broken(|| format!("{broken}, session {session}"));
@@ -332,6 +338,11 @@ fn situations(world: &World, log: &[Entry]) {
             Event::MessageEdited { .. } => world.met("a message was edited"),
             Event::TitleGenerated { .. } => world.met("a title was generated"),
             Event::IdAdded { .. } => world.met("a session got another id"),
+            Event::MemoryReassigned { .. } => world.met("turns of nobody found an owner"),
+            Event::MemoryCommitAccepted { .. } => world.met("a memory provider works on what it accepted"),
+            Event::MemoryCommitEnded { first, last, outcome: CommitOutcome::Done, .. } if last > first => {
+                world.met("several turns were taken at once");
+            }
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fault::Process;
 use hub::{Acknowledged, CommandError, Create, Hub};
 use session::{
-    Attachment, BlobHash, Command, Event, Flag, Message, MessageKey, PostMode, RunEnd, RunId, Session,
+    Attachment, BlobHash, Command, Event, Flag, Message, MessageKey, Owner, PostMode, RunEnd, RunId, Session,
     SessionId, TurnId,
 };
 
@@ -52,13 +52,15 @@ pub(crate) async fn live(world: Arc<World>, count: u64) {
 
 async fn create(world: &Arc<World>) {
     let id = SessionId(world.id());
+    let sessions = world.record().sessions.clone();
+    let after = if world.chance(50) { world.dice().pick(&sessions).copied() } else { None };
     for attempt in 0..TRIES_MAX {
         let Some(Up { process, hub, .. }) = world.any_node() else {
             world.pause(2_000).await;
             continue;
         };
         let made = ask(&process, async {
-            hub.create(Create { session: Some(id), ..Create::default() }).await.map(drop)
+            hub.create(Create { session: Some(id), after, ..Create::default() }).await.map(drop)
         });
         match made.await {
             Answered::Yes(()) => break,
@@ -100,12 +102,16 @@ async fn one_thing(world: &Arc<World>, session: SessionId) {
         20 => edit(world, session).await,
         21 => _ = submit(world, session, Command::AddId { id: SessionId(world.id()) }).await,
         22 => branch(world, session).await,
-        _ => match world.below(7) {
+        _ => match world.below(8) {
             0 => erase(world, session).await,
             1 => refused(world, session).await,
             2 => other_id(world, session).await,
             3 => nobody(world).await,
             4 => _ = submit(world, session, Command::Clear).await,
+            5 => {
+                let owner = world.chance(50).then(|| Owner("anna".to_owned()));
+                _ = submit(world, session, Command::CommitMemory { owner }).await;
+            }
             _ => post_twice(world, session).await,
         },
     }

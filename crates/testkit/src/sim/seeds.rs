@@ -13,3 +13,9 @@ fn seed_27_is_the_same_world_each_time() {
 fn seed_47050_comes_to_its_end() {
     assert_eq!(live(47_050).broken, None);
 }
+
+/// A slow memory provider kept a drain so long that it ended before it interrupted a run.
+#[test]
+fn seed_9070_drains_although_memory_is_slow() {
+    assert_eq!(live(9_070).broken, None);
+}

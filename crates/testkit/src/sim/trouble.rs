@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use session::InterruptReason;
+use session::{InterruptReason, Owner};
 use tokio::task::JoinSet;
 
 use super::world::{Node, Up, World};
@@ -204,7 +204,12 @@ async fn settle(world: &Arc<World>) {
         for session in open {
             let Some(Up { process, hub, .. }) = world.any_node() else { continue };
             // Whoever cannot be answered looks again.
-            let looked = tokio::time::timeout(LOOK_PAUSE, process.run(hub.open(session).view())).await;
+            let looking = async {
+                // What is owed to memory wants a boundary; a boundary is one for those of nobody as well.
+                hub.open(session).commit_memory(Some(Owner("anna".to_owned()))).await?;
+                hub.open(session).view().await
+            };
+            let looked = tokio::time::timeout(LOOK_PAUSE, process.run(looking)).await;
             last = format!("{looked:?}");
         }
         tokio::time::sleep(LOOK_PAUSE).await;

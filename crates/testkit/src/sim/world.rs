@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::Outcome;
 use super::line::{Line, SimStore};
+use super::memory::{self, SimMemory};
 use super::provider::Provider;
 use super::slots::SimSlots;
 use crate::dice::Dice;
@@ -39,6 +40,7 @@ pub(crate) struct World {
     begun: Instant,
     ids: AtomicU64,
     record: Mutex<Record>,
+    memory: Mutex<memory::Record>,
 }
 
 /// What was promised so far.
@@ -109,6 +111,7 @@ impl World {
             begun: Instant::now(),
             ids: AtomicU64::new(seed << 20),
             record: Mutex::default(),
+            memory: Mutex::default(),
         })
     }
 
@@ -118,6 +121,10 @@ impl World {
 
     pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn memory(&self) -> MutexGuard<'_, memory::Record> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn chance(&self, percent: u64) -> bool {
@@ -242,7 +249,7 @@ impl Node {
             slots_max: 16,
             idle_after: Duration::from_secs(20),
             after_crash: session::AfterCrash::Continue,
-            memory: hub::Remembers::default(),
+            memory: hub::Remembers(Some(Arc::new(SimMemory(world.clone())))),
         };
         let provider = Provider { world: world.clone(), process: number };
         if world.chance(20) {
