@@ -233,7 +233,10 @@ impl Agent {
 fn attachments(prompt: &Prompt) -> Vec<Attachment> {
     let messages = prompt.messages.iter().filter_map(|message| match message {
         PromptMessage::User(message) => Some(&message.attachments),
-        PromptMessage::Summary(_) | PromptMessage::Assistant { .. } | PromptMessage::Result { .. } => None,
+        PromptMessage::Summary(_)
+        | PromptMessage::Note(_)
+        | PromptMessage::Assistant { .. }
+        | PromptMessage::Result { .. } => None,
     });
     messages.flatten().cloned().collect()
 }

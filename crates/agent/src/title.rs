@@ -48,7 +48,10 @@ fn short(message: PromptMessage) -> Option<PromptMessage> {
         PromptMessage::Assistant { text, .. } if !text.is_empty() => {
             Some(PromptMessage::Assistant { text: cut(text), reasoning: String::new(), calls: Vec::new() })
         }
-        PromptMessage::Assistant { .. } | PromptMessage::Summary(_) | PromptMessage::Result { .. } => None,
+        PromptMessage::Assistant { .. }
+        | PromptMessage::Summary(_)
+        | PromptMessage::Note(_)
+        | PromptMessage::Result { .. } => None,
     }
 }
 

@@ -26,6 +26,8 @@ pub const POINTS: &[&str] = &[
     "heartbeat.before_commit",
     "heartbeat.after_commit",
     // A claim.
+    "bind.before_commit",
+    "bind.after_commit",
     "claim.before_commit",
     "claim.after_commit",
     // A message is accepted; a run starts.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use session::{AfterCrash, Command, InterruptReason, NodeId, Runs, Seq, SessionId, SlotNo, TurnId};
-use store::{Claiming, OpenError, OpenRun, Snapshot, Store};
+use store::{Claiming, OpenError, OpenRun, Snapshot, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
@@ -54,6 +54,9 @@ pub struct Settings {
     pub after_crash: AfterCrash,
     /// Who takes completed turns.
     pub memory: Remembers,
+    /// Suspends, at start, chats that were active so shortly before, and are not known to have been interrupted. Off
+    /// unless asked for: which runs were cut off is known exactly.
+    pub suspend_active_within: Option<Duration>,
 }
 
 impl Settings {
@@ -66,6 +69,7 @@ impl Settings {
             idle_after: Duration::from_secs(60),
             after_crash: AfterCrash::default(),
             memory: Remembers::default(),
+            suspend_active_within: None,
         }
     }
 }
@@ -203,9 +207,29 @@ impl Hub {
         let task = crate::spawn::spawn(keep_house(Arc::downgrade(&shared)));
         let hub = Self { shared, _housekeeping: Arc::new(Housekeeping(task.abort_handle())) };
         hub.recover_all(&open).await;
+        hub.suspend_at_start().await;
         // For whoever was held by a process that is gone, this is the boundary that did not come.
         memory::ask_those_that_owe(&hub.shared, |_| true).await;
         Ok(hub)
+    }
+
+    /// Suspends the chats that do not come to an end, and those that the settings say.
+    async fn suspend_at_start(&self) {
+        let within = self.shared.settings.suspend_active_within;
+        let suspended = async {
+            let recent = match within {
+                Some(within) => self.suspend_recent(within).await?,
+                None => 0,
+            };
+            Ok::<_, StoreError>(recent + self.suspend_stuck().await?)
+        };
+        match suspended.await {
+            Ok(0) => {}
+            Ok(count) => tracing::info!(count, "chats were suspended"),
+            Err(error) => {
+                tracing::error!(reason = %error, "no chat was suspended; the next start looks again")
+            }
+        }
     }
 
     /// Repairs the sessions whose run was cut off, and takes the messages that wait. One that cannot be repaired does not keep the others waiting.
@@ -377,6 +401,14 @@ impl Hub {
         self.shared.writer_of(id, session, claiming)
     }
 
+    pub(crate) fn now(&self) -> session::Time {
+        self.shared.clock.now()
+    }
+
+    pub(crate) fn new_session_id(&self) -> SessionId {
+        self.shared.clock.session_id()
+    }
+
     pub(crate) fn store(&self) -> &dyn Store {
         self.shared.store.as_ref()
     }
@@ -419,6 +451,20 @@ impl Hub {
     /// are interrupted with `reason`, and every writer keeps its state and ends.
     pub async fn drain(&self, reason: InterruptReason, timeout: Duration) {
         self.shared.draining.store(true, Ordering::Release);
+        if fault::planted("drain_marks_its_begin") {
+            let writers = self.shared.registry().writers();
+            for (_, mailbox) in writers {
+                let (answer, _) = oneshot::channel();
+                drop(
+                    mailbox
+                        .send(Input::Command {
+                            command: Command::MarkResume { reason: reason.into() },
+                            answer,
+                        })
+                        .await,
+                );
+            }
+        }
         let mut open = self.shared.open_runs.subscribe();
         // Running out of time is what the interrupt is for.
         drop(tokio::time::timeout(timeout, open.wait_for(|count| *count == 0)).await);

@@ -134,6 +134,8 @@ pub(crate) fn ends_run(command: &Command) -> bool {
         | Command::AddId { .. }
         | Command::RemoveId { .. }
         | Command::CompactContext { .. }
+        | Command::MarkResume { .. }
+        | Command::ClearResume
         | Command::SetMemoryOwner { .. }
         | Command::ReassignMemory { .. }
         | Command::CommitMemory { .. }
@@ -260,7 +262,10 @@ impl OfEntries for Urgency {
         let essential = entries.iter().any(|entry| {
             matches!(
                 entry.event,
-                Event::RunEnded { .. } | Event::RecoverySettled { .. } | Event::FlagSet { .. }
+                Event::RunEnded { .. }
+                    | Event::RecoverySettled { .. }
+                    | Event::ResumeMarked { .. }
+                    | Event::FlagSet { .. }
             )
         });
         if essential { Self::Essential } else { Self::Normal }

@@ -16,6 +16,7 @@
 //! 10. At a boundary, what was completed is handed to whom it is owed (`memory.rs`).
 
 mod changes;
+mod chats;
 mod clock;
 mod committer;
 mod effects;
@@ -38,6 +39,7 @@ mod writer;
 
 pub use agent::Alarm;
 pub use changes::{Change, Line, ListFollower, Missed};
+pub use chats::{Arrived, ChatHandle, ChatStatus, Reset};
 pub use clock::{Clock, SystemClock};
 pub use error::{CommandError, FollowError, StartError};
 pub use follow::{Followed, Follower};

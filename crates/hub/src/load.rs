@@ -25,6 +25,7 @@ pub(crate) async fn load(store: &dyn Store, session: SessionId) -> Result<Loaded
         .unwrap_or_default();
     let from = state.head();
     fold_until(store, session, &mut state, end.seq).await?;
+    state.resume.take_if(|_| fault::planted("restart_forgets_marks"));
     Ok(Loaded { folded: state.head().0 - from.0, state })
 }
 

@@ -62,6 +62,8 @@ pub(crate) struct Writer {
     pub(crate) worker: Option<Worker>,
     pub(crate) healing: bool,
     pub(crate) leaving: Leaving,
+    /// Whether what is decided now interrupts a chat.
+    chat: bool,
     /// Whether a run of this session is counted as going on in this process.
     counted: bool,
     /// Slots lent to runs whose output may still be in them, also when the turn is out of sight already.
@@ -119,6 +121,7 @@ pub(crate) async fn run(
         worker: None,
         healing: false,
         leaving: Leaving::default(),
+        chat: false,
         counted: false,
         slots,
         since_snapshot,
@@ -299,9 +302,15 @@ impl Writer {
         if let Command::EndCommit { outcome, .. } = &command {
             self.note_commit(outcome);
         }
+        self.chat = matches!(command, Command::Interrupt { .. }) && self.is_chat().await;
         let decided = self.decide_after_brought(command)?;
         self.batch.waiting.push(Waiting::Command(answer, decided));
         Ok(())
+    }
+
+    /// Whether a chat is bound to the session: an interruption leaves a mark then. When in doubt, it does.
+    pub(crate) async fn is_chat(&self) -> bool {
+        self.shared.store.is_bound(self.session).await.unwrap_or(true)
     }
 
     /// Decides a command. One that ends the run comes after all that the run brought; one that is refused, or meant
@@ -313,7 +322,7 @@ impl Writer {
         let runs = self.shared.runs();
         if self.worker.is_some() && ends_run(&command) {
             // Deciding is pure, so that it can be asked beforehand.
-            let context = Context { now: self.shared.clock.now(), spool: None, runs };
+            let context = Context { now: self.shared.clock.now(), spool: None, runs, chat: false };
             let decision = session::decide(&self.state, command.clone(), &context);
             let ends = |event: &Event| matches!(event, Event::RunEnded { .. });
             let ends = decision.is_ok_and(|decision| decision.events.iter().any(ends));
@@ -389,7 +398,7 @@ impl Writer {
 
     fn decide_when(&mut self, command: Command, runs: Runs) -> Result<Result<Accepted, Rejected>, Stopped> {
         let spool = if may_start_run(&command) { self.shared.spool.lend() } else { None };
-        let context = Context { now: self.shared.clock.now(), spool, runs };
+        let context = Context { now: self.shared.clock.now(), spool, runs, chat: self.chat };
         match session::decide(&self.state, command, &context) {
             Ok(decision) => Ok(Ok(self.apply(decision, &context))),
             Err(rejected) => {

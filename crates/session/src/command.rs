@@ -1,5 +1,6 @@
 //! Everything that can be asked of a session.
 
+use crate::chat::ResumeReason;
 use crate::event::{CommitOutcome, Event, Flag, InterruptReason, Message, Outcome, PostMode, RunEnd, Usage};
 use crate::id::{CallNo, MessageKey, Owner, RunId, Seq, SessionId, TurnId};
 
@@ -44,6 +45,10 @@ pub enum Command {
     RemoveId { id: SessionId },
     /// Let the model read `summary` in place of all up to `through`.
     CompactContext { summary: String, through: TurnId },
+    /// Tell the next turn of an interruption.
+    MarkResume { reason: ResumeReason },
+    /// Take that mark away.
+    ClearResume,
     /// Owe what is completed from now on to this owner, or to none.
     SetMemoryOwner { owner: Option<Owner> },
     /// Owe what is owed to `from` to `to` instead: `from` cannot take it any more.

@@ -1,5 +1,6 @@
 //! Which events and effects follow from a command. Pure: everything it knows comes in as an argument.
 
+use crate::chat::ResumeReason;
 use crate::command::{Command, Journal, Progress};
 use crate::effect::{Effect, MemoryCommit};
 use crate::event::{
@@ -21,6 +22,8 @@ pub struct Context {
     /// A free spool slot for a run that may start.
     pub spool: Option<SlotNo>,
     pub runs: Runs,
+    /// Whether a chat is bound to the session: what interrupts it leaves a mark.
+    pub chat: bool,
 }
 
 /// Whether a run may start now.
@@ -89,6 +92,8 @@ pub enum Rejected {
     LastId,
     #[error("no run starts while the server drains or its disk is full; ask again later")]
     RunsHeld,
+    #[error("the session is not marked to be resumed")]
+    NotMarked,
 }
 
 /// Decides a command.
@@ -189,6 +194,16 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
             session.turn(through).ok_or(Rejected::NoSuchTurn)?;
             plan.push(Event::ContextCompacted { summary, through });
         }
+        Command::MarkResume { .. } if fault::planted("marks_have_one_reason") => {
+            plan.push(Event::ResumeMarked { reason: InterruptReason::SpoolFull.into(), at: None });
+        }
+        Command::MarkResume { reason } => {
+            plan.push(Event::ResumeMarked { reason, at: Some(context.now) });
+        }
+        Command::ClearResume => {
+            session.resume.as_ref().ok_or(Rejected::NotMarked)?;
+            plan.push(Event::ResumeCleared {});
+        }
         Command::SetMemoryOwner { owner } => plan.set_memory_owner(owner),
         Command::ReassignMemory { from, to } => plan.reassign_memory(&from, &to),
         Command::CommitMemory { owner } => plan.commit_memory(owner.as_ref()),
@@ -205,6 +220,9 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         Command::Progress { run, progress } => plan.progress(run, progress)?,
         Command::Interrupt { reason } => {
             if let Some((turn, run)) = session.open() {
+                if run.has_begun() {
+                    plan.mark_resume(reason.into());
+                }
                 plan.end(turn.id, run.id, RunEnd::Interrupted { reason, recovering: false });
             }
         }
@@ -384,6 +402,13 @@ impl<'a> Plan<'a> {
         self.session.memory.commit.as_ref().is_some_and(|under_way| under_way.id == commit)
     }
 
+    /// Marks the session of a chat, ahead of the end of its run.
+    pub(crate) fn mark_resume(&mut self, reason: ResumeReason) {
+        if self.context.chat && !fault::planted("interruption_leaves_no_mark") {
+            self.push(Event::ResumeMarked { reason, at: Some(self.context.now) });
+        }
+    }
+
     fn set_memory_owner(&mut self, owner: Option<Owner>) {
         let before = self.session.memory.owner.clone();
         if owner != before {
@@ -521,6 +546,9 @@ impl<'a> Plan<'a> {
     /// Ends a run whose worker is gone, with what its journal gave.
     pub(crate) fn close_dead(&mut self, turn: TurnId, run: RunId, journal: Journal) {
         let reason = InterruptReason::Crash;
+        if !matches!(journal, Journal::Output { end: Some(_), .. }) {
+            self.mark_resume(reason.into());
+        }
         match journal {
             Journal::NotYet if fault::planted("missing_journal_is_unused") => {
                 self.end(turn, run, RunEnd::Interrupted { reason, recovering: false });

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::chat::{ResumeReason, readable_time};
 use crate::entry::Hash;
 use crate::id::{BlobHash, CallNo, Epoch, MessageKey, Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId};
 
@@ -99,6 +100,15 @@ pub enum Event {
 
     /// The model reads `summary` in place of everything up to and including turn `through`.
     ContextCompacted { summary: String, through: TurnId },
+
+    /// The next turn is told of an interruption; only a completed turn, or a clearing, takes the mark away.
+    ResumeMarked {
+        reason: ResumeReason,
+        #[serde(default, deserialize_with = "readable_time", skip_serializing_if = "Option::is_none")]
+        at: Option<Time>,
+    },
+    /// The mark was taken away.
+    ResumeCleared {},
 
     /// What is completed from now on is owed to this owner, or to none.
     MemoryOwnerSet {
@@ -359,6 +369,8 @@ impl Event {
             | Self::RecoveryAttempted { .. }
             | Self::RecoverySettled { .. }
             | Self::ContextCompacted { .. }
+            | Self::ResumeMarked { .. }
+            | Self::ResumeCleared {}
             | Self::MemoryOwnerSet { .. }
             | Self::MemoryReassigned { .. }
             | Self::MemoryCommitStarted { .. }

@@ -1,5 +1,6 @@
 //! The only function that changes a [`Session`]: what an entry means. Live and replayed entries pass here alike.
 
+use crate::chat::ResumeMark;
 use crate::entry::Entry;
 use crate::event::{Event, Flag, Message, PostMode, RecoveryOutcome, RunCause, RunEnd, Usage};
 use crate::id::{CallNo, RunId, SessionId, SlotNo, Time, TurnId};
@@ -62,6 +63,8 @@ pub fn fold_turn<'a>(turn: TurnId, entries: impl IntoIterator<Item = &'a Entry>)
             | Event::TurnsPutBack { .. }
             | Event::SessionCleared {}
             | Event::ContextCompacted { .. }
+            | Event::ResumeMarked { .. }
+            | Event::ResumeCleared {}
             | Event::MemoryOwnerSet { .. }
             | Event::MemoryReassigned { .. }
             | Event::MemoryCommitStarted { .. }
@@ -126,6 +129,8 @@ pub fn moves_activity(event: &Event) -> bool {
         | Event::RecoveryAttempted { .. }
         | Event::RecoverySettled { .. }
         | Event::ContextCompacted { .. }
+        | Event::ResumeMarked { .. }
+        | Event::ResumeCleared {}
         | Event::MemoryOwnerSet { .. }
         | Event::MemoryReassigned { .. }
         | Event::MemoryCommitStarted { .. }
@@ -231,6 +236,12 @@ fn apply(session: &mut Session, entry: &Entry) {
         Event::ContextCompacted { summary, through } => {
             session.summary = Some(Summary { text: summary.clone(), through: *through });
         }
+        Event::ResumeMarked { reason, at } => {
+            session.resume = Some(ResumeMark { reason: reason.clone(), at: *at });
+        }
+        Event::ResumeCleared {} => {
+            session.resume.take_if(|_| !fault::planted("clearing_leaves_mark"));
+        }
         Event::MemoryOwnerSet { owner } => session.memory.set_owner(owner.as_ref()),
         Event::MemoryReassigned { first, to, .. } => session.memory.reassign(*first, to),
         Event::MemoryCommitStarted { .. } => session.memory.begin(entry.seq),
@@ -289,6 +300,7 @@ fn begin_branch(session: &mut Session, id: SessionId, time: Time) {
     session.recovering.clear();
     session.open_run = None;
     session.interrupted_in_a_row = 0;
+    session.resume = None;
     // What was completed before is its origin's debt.
     session.memory = Ledger::default();
     session.title = session.title.take().map(|title| Title::Generated(title.text().to_owned()));
@@ -326,10 +338,15 @@ fn end_run(session: &mut Session, turn: TurnId, run: RunId, end: &RunEnd, time: 
     if session.open_run == Some(run) {
         session.open_run = None;
     }
-    session.interrupted_in_a_row = match end {
-        RunEnd::Interrupted { .. } => session.interrupted_in_a_row + 1,
-        RunEnd::Completed | RunEnd::Stopped { .. } | RunEnd::Failed { .. } => 0,
-    };
+    match end {
+        RunEnd::Interrupted { .. } => session.interrupted_in_a_row += 1,
+        // One end takes away both, so that they cannot disagree.
+        RunEnd::Completed => {
+            session.interrupted_in_a_row = 0;
+            session.resume.take_if(|_| !fault::planted("completed_turn_keeps_mark"));
+        }
+        RunEnd::Stopped { .. } | RunEnd::Failed { .. } => {}
+    }
     let mut spool = None;
     if let Some(run) = run_mut(session, run) {
         run.end = Some(end.clone());

@@ -13,12 +13,14 @@
 //! | [`decide`](decide()) | which events and effects follow from a command? |
 //! | [`fold`](fold()) | what does an entry change? |
 //! | [`recover`](recover()) | what must be appended after a crash? |
+//! | [`chat`] | which chat, what is marked on it, what is the agent told? |
 //! | [`memory`] | what is owed to memory, and to whom? |
 //! | [`view`](view()) | what does a reader see? |
 //! | [`prompt`](prompt()) | what does a model see? |
 
 #![warn(clippy::wildcard_enum_match_arm, clippy::iter_over_hash_type)]
 
+pub mod chat;
 pub mod command;
 mod decide;
 pub mod effect;
@@ -36,6 +38,7 @@ mod tags;
 mod upcast;
 mod view;
 
+pub use chat::{ChatKey, ChatKind, ResumeMark, ResumeReason};
 pub use command::{Command, Journal, Progress};
 pub use decide::{Accepted, Context, Decision, Rejected, Runs, decide};
 pub use effect::{Effect, MemoryCommit};

@@ -1,5 +1,6 @@
 //! What a model sees of a session: the summary of older turns, then the visible turns, within hard caps.
 
+use crate::chat;
 use crate::event::Message;
 use crate::id::{CallNo, TurnId};
 use crate::limits::{PROMPT_BYTES_MAX, PROMPT_RESULT_BYTES_MAX};
@@ -27,6 +28,8 @@ pub struct PromptTurn {
 pub enum PromptMessage {
     /// What was said before the turns that follow, in short.
     Summary(String),
+    /// What the agent is told before the message that follows.
+    Note(String),
     User(Message),
     Assistant {
         text: String,
@@ -72,12 +75,24 @@ pub fn prompt(session: &Session) -> Prompt {
         prompt.turns.insert(0, PromptTurn { turn: turn.id, at: 0 });
         prompt.messages.splice(0..0, messages);
     }
+    add_note(session, &mut prompt);
     prompt.truncated |= session.turns_before > 0 && session.summary.is_none();
     if let Some(summary) = &session.summary {
         prompt.turns.iter_mut().for_each(|turn| turn.at += 1);
         prompt.messages.insert(0, PromptMessage::Summary(summary.text.clone()));
     }
     prompt
+}
+
+/// Puts the note about what happened before in front of the newest turn's message.
+fn add_note(session: &Session, prompt: &mut Prompt) {
+    let Some(newest) = prompt.turns.last().copied() else { return };
+    if session.open().is_none_or(|(turn, _)| turn.id != newest.turn) {
+        return;
+    }
+    if let Some(note) = chat::note(session, &prompt.messages[..newest.at]) {
+        prompt.messages.insert(newest.at, PromptMessage::Note(note));
+    }
 }
 
 /// A run as messages: text, reasoning and calls together, then the results, then what followed them.
@@ -152,7 +167,7 @@ impl PromptMessage {
     /// Bytes that a model is shown of it.
     pub fn size_bytes(&self) -> usize {
         match self {
-            Self::Summary(text) => text.len(),
+            Self::Summary(text) | Self::Note(text) => text.len(),
             Self::User(message) => message.text.len(),
             Self::Assistant { text, reasoning, calls } => {
                 let calls: usize = calls.iter().map(|call| call.tool.len() + call.arguments.len()).sum();

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::chat::ResumeMark;
 use crate::entry::Link;
 use crate::event::{InterruptReason, Message, Outcome, PostMode, RunCause, RunEnd, Usage};
 use crate::id::{CallNo, RunId, Seq, SessionId, SlotNo, Time, TurnId};
@@ -40,8 +41,10 @@ pub struct Session {
     pub recovering: Vec<Recovering>,
     /// What the model reads in place of older turns.
     pub summary: Option<Summary>,
-    /// Runs that ended interrupted since the last one that did not.
+    /// Runs that ended interrupted since one was completed.
     pub interrupted_in_a_row: u32,
+    /// Set by an interruption until a turn is completed.
+    pub resume: Option<ResumeMark>,
     /// What is owed to memory.
     pub memory: Ledger,
 }
@@ -192,6 +195,7 @@ impl Default for Session {
             recovering: Vec::new(),
             summary: None,
             interrupted_in_a_row: 0,
+            resume: None,
             memory: Ledger::default(),
         }
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::chat::ResumeMark;
 use crate::event::{Message, PostMode, RunEnd, Usage};
 use crate::id::{CallNo, Owner, RunId, Seq, Time, TurnId};
 use crate::state::{CallState, Piece, Recovery, Run, Session, Turn};
@@ -24,6 +25,9 @@ pub struct View {
     pub run: Option<RunId>,
     /// Whether the turns taken back last can be put back.
     pub can_put_back: bool,
+    /// What the next turn will be told of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ResumeMark>,
     /// Completed turns that wait to be taken into memory, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owed: Vec<OwedView>,
@@ -169,6 +173,7 @@ pub fn view(session: &Session) -> View {
         queue: queue.collect(),
         run: session.open_run,
         can_put_back: !session.undone.is_empty() && session.open_run.is_none(),
+        resume: session.resume.clone(),
         owed: session.memory.owed().collect(),
     }
 }

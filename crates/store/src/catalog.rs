@@ -71,6 +71,10 @@ pub struct ListRow {
     /// Whether completed turns are owed to a memory owner, and how many are.
     pub remembers: bool,
     pub owed: u64,
+    /// Runs that ended interrupted since one was completed.
+    pub interrupted: u32,
+    /// Whether the next turn is told of an interruption.
+    pub resume_pending: bool,
 }
 
 /// Whether an entry changed a list row.
@@ -96,6 +100,8 @@ impl ListRow {
             trashed: false,
             remembers: false,
             owed: 0,
+            interrupted: 0,
+            resume_pending: false,
         }
     }
 
@@ -142,8 +148,17 @@ impl ListRow {
             Event::RunStarted { .. } => self.run = Some(RunId(entry.seq.0)),
             Event::RunEnded { end, .. } => {
                 self.run = None;
-                self.owed += u64::from(self.remembers && *end == RunEnd::Completed);
+                match end {
+                    RunEnd::Completed => {
+                        self.owed += u64::from(self.remembers);
+                        (self.interrupted, self.resume_pending) = (0, false);
+                    }
+                    RunEnd::Interrupted { .. } => self.interrupted += 1,
+                    RunEnd::Stopped { .. } | RunEnd::Failed { .. } => {}
+                }
             }
+            Event::ResumeMarked { .. } => self.resume_pending = true,
+            Event::ResumeCleared {} => self.resume_pending = false,
             Event::MemoryOwnerSet { owner } => self.remembers = owner.is_some(),
             Event::MemoryReassigned { first, last, from: None, .. } => self.owed += last - first + 1,
             Event::MemoryCommitEnded { first, last, outcome: CommitOutcome::Done, .. } => {
@@ -183,6 +198,8 @@ pub fn may_touch(event: &Event) -> bool {
             | Event::RunStarted { .. }
             | Event::RunEnded { .. }
             | Event::CallFinished { .. }
+            | Event::ResumeMarked { .. }
+            | Event::ResumeCleared {}
             | Event::MemoryOwnerSet { .. }
             | Event::MemoryReassigned { from: None, .. }
             | Event::MemoryCommitEnded { outcome: CommitOutcome::Done, .. }

@@ -18,6 +18,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a suite that tests call")]
 
 mod author;
+mod bindings;
 mod branches;
 mod claims;
 mod erased;
@@ -66,6 +67,11 @@ macro_rules! cases {
 }
 
 cases! { $
+    bindings {
+        a_row_is_changed_by_who_knows_it
+        one_of_many_who_bind_at_once_wins
+        chats_tell_what_the_list_says
+    }
     logs {
         entries_are_read_back_whole_with_their_chain
         an_append_behind_or_beyond_the_end_writes_nothing

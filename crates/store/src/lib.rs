@@ -1,9 +1,10 @@
 //! Durable logs, the list of sessions, search, blobs and claims.
 //!
 //! A store keeps what writers append and never anything else: it knows entries and claims, not agents, HTTP or
-//! platforms. Three small traits are the seams; [`memory`] is the reference implementation with fault switches,
+//! platforms. Four small traits are the seams; [`memory`] is the reference implementation with fault switches,
 //! [`sqlite`] the one for a single machine, and [`conformance`] the suite that every store must pass.
 
+mod binding;
 pub mod blob;
 pub mod catalog;
 pub mod claim;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use session::{Entry, Fingerprint, Link, MessageKey, NodeId, RunId, Seq, SessionId, SlotNo, Time};
 
+pub use binding::{Binding, Bindings, Bound, ChatRow};
 pub use catalog::{Catalog, Document, DocumentKind, Hit, ListQuery, ListRow, Shelf, TurnRow};
 pub use claim::{Claim, Claiming};
 pub use error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
@@ -81,9 +83,9 @@ pub trait LogStore: Send + Sync + 'static {
 }
 
 /// A store with all its seams.
-pub trait Store: LogStore + Catalog + blob::Blobs {}
+pub trait Store: LogStore + Catalog + blob::Blobs + Bindings {}
 
-impl<T: LogStore + Catalog + blob::Blobs> Store for T {}
+impl<T: LogStore + Catalog + blob::Blobs + Bindings> Store for T {}
 
 /// Entries for one session, appended whole or not at all.
 #[derive(Debug, Clone)]

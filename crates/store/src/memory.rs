@@ -8,12 +8,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
 
 use crate::blob::{Blobs, hash_of};
 use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TurnRow};
 use crate::error::{AppendError, ClaimError, OpenError, ReadError, StoreError};
-use crate::{Append, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot, Urgency};
+use crate::{
+    Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot,
+    Urgency,
+};
 
 pub use faults::Faults;
 use faults::{Ending, Permission};
@@ -192,5 +195,32 @@ impl Blobs for MemoryStore {
 
     fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
         async move { Ok(self.state().blobs.get(&hash).cloned()) }.boxed()
+    }
+}
+
+impl Bindings for MemoryStore {
+    fn binding(&self, chat: ChatKey) -> BoxFuture<'_, Result<Option<Binding>, StoreError>> {
+        async move { Ok(self.state().chats.get(&chat.to_text()).copied()) }.boxed()
+    }
+
+    fn bind(
+        &self,
+        chat: ChatKey,
+        known: Option<Binding>,
+        binding: Binding,
+    ) -> BoxFuture<'_, Result<Bound, StoreError>> {
+        async move {
+            self.faults.alive()?;
+            Ok(self.state().bind(&chat, known, binding))
+        }
+        .boxed()
+    }
+
+    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        async move { Ok(self.state().is_bound(session)) }.boxed()
+    }
+
+    fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {
+        async move { Ok(self.state().chat_rows()) }.boxed()
     }
 }

@@ -46,13 +46,15 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::blob::{BlobDirectory, Blobs};
 use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TurnRow};
 use crate::error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
-use crate::{Append, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot};
+use crate::{
+    Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot,
+};
 
 use request::{PackedSnapshot, Request};
 use tail::Tail;
@@ -432,5 +434,28 @@ impl Blobs for SqliteStore {
             read.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
         }
         .boxed()
+    }
+}
+
+impl Bindings for SqliteStore {
+    fn binding(&self, chat: ChatKey) -> BoxFuture<'_, Result<Option<Binding>, StoreError>> {
+        self.reading("find a chat", move |_, connection| read::binding(connection, &chat))
+    }
+
+    fn bind(
+        &self,
+        chat: ChatKey,
+        known: Option<Binding>,
+        binding: Binding,
+    ) -> BoxFuture<'_, Result<Bound, StoreError>> {
+        self.ask(|answer| Request::Bind { chat, known, binding, answer }, |dead| Err(dead.into()))
+    }
+
+    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.reading("find a session's chat", move |_, connection| read::is_bound(connection, session))
+    }
+
+    fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {
+        self.reading("list the chats", |_, connection| read::chats(connection))
     }
 }

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
 use store::blob::Blobs;
 use store::{
-    Append, AppendError, Catalog, Claim, ClaimError, Claiming, Dead, Hit, KeyUse, ListQuery, ListRow,
-    LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, Store, StoreError, TurnRow,
+    Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Dead, Hit,
+    KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, Store, StoreError,
+    TurnRow,
 };
 use tokio::sync::watch;
 
@@ -215,5 +216,32 @@ impl Blobs for RefusingStore {
     fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
         let store = self.store();
         async move { store.blob(hash).await }.boxed()
+    }
+}
+
+impl Bindings for RefusingStore {
+    fn binding(&self, chat: ChatKey) -> BoxFuture<'_, Result<Option<Binding>, StoreError>> {
+        let store = self.store();
+        async move { store.binding(chat).await }.boxed()
+    }
+
+    fn bind(
+        &self,
+        chat: ChatKey,
+        known: Option<Binding>,
+        binding: Binding,
+    ) -> BoxFuture<'_, Result<Bound, StoreError>> {
+        let store = self.store();
+        async move { store.bind(chat, known, binding).await }.boxed()
+    }
+
+    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let store = self.store();
+        async move { store.is_bound(session).await }.boxed()
+    }
+
+    fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {
+        let store = self.store();
+        async move { store.chats().await }.boxed()
     }
 }

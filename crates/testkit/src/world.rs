@@ -26,12 +26,18 @@ pub struct WorldSettings {
     pub after_crash: AfterCrash,
     pub idle_after: Duration,
     pub reserve_bytes: u64,
+    pub suspend_active_within: Option<Duration>,
 }
 
 impl Default for WorldSettings {
     fn default() -> Self {
         // Tests start and end runs by hand, and a test disk may be small.
-        Self { after_crash: AfterCrash::Wait, idle_after: Duration::from_secs(600), reserve_bytes: 0 }
+        Self {
+            after_crash: AfterCrash::Wait,
+            idle_after: Duration::from_secs(600),
+            reserve_bytes: 0,
+            suspend_active_within: None,
+        }
     }
 }
 
@@ -39,7 +45,7 @@ impl Default for WorldSettings {
 #[derive(Debug)]
 pub struct World {
     directory: TempDir,
-    settings: WorldSettings,
+    pub settings: WorldSettings,
     pub clock: Arc<HandClock>,
     pub agent: Arc<ScriptedAgent>,
     pub memory: ScriptedMemory,
@@ -85,6 +91,7 @@ impl World {
         settings.slots = 8;
         settings.after_crash = self.settings.after_crash;
         settings.idle_after = self.settings.idle_after;
+        settings.suspend_active_within = self.settings.suspend_active_within;
         settings.memory = Remembers(Some(Arc::new(self.memory.clone())));
         let (agent, clock, shared) = (self.agent.clone(), self.clock.clone(), store.clone());
         let hub = runtime.block_on(Hub::start(shared, agent, clock, settings)).expect("start the hub");

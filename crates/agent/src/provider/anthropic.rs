@@ -16,6 +16,7 @@ pub fn body(question: &Question) -> Value {
                 system.push(super::before(text));
                 continue;
             }
+            PromptMessage::Note(note) => ("user", vec![text(note)]),
             PromptMessage::User(message) => ("user", vec![text(&message.text)]),
             PromptMessage::Assistant { text: said, calls, .. } => {
                 let said = (!said.is_empty()).then(|| text(said));

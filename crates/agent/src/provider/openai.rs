@@ -13,7 +13,17 @@ pub fn body(question: &Question) -> Value {
     if let Some(instructions) = &question.instructions {
         messages.push(json!({ "role": "system", "content": instructions }));
     }
-    messages.extend(question.messages.iter().map(message));
+    // Many servers want the roles to alternate, so a note shares the message that it stands before.
+    let mut note = None;
+    for one in &question.messages {
+        match (one, note.take()) {
+            (PromptMessage::Note(text), _) => note = Some(text),
+            (PromptMessage::User(said), Some(note)) => {
+                messages.push(json!({ "role": "user", "content": format!("{note}\n\n{}", said.text) }));
+            }
+            (other, _) => messages.push(message(other)),
+        }
+    }
     let mut body = json!({
         "model": question.model,
         "messages": messages,
@@ -37,6 +47,7 @@ fn message(message: &PromptMessage) -> Value {
         PromptMessage::Summary(text) => {
             json!({ "role": "system", "content": super::before(text) })
         }
+        PromptMessage::Note(text) => json!({ "role": "user", "content": text }),
         PromptMessage::User(message) => json!({ "role": "user", "content": message.text }),
         PromptMessage::Assistant { text, calls, .. } => {
             let mut said = json!({ "role": "assistant", "content": text });

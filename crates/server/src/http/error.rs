@@ -168,7 +168,7 @@ fn of_rejected(rejected: Rejected) -> ErrorCode {
         Rejected::NothingToContinue | Rejected::RunOver => ErrorCode::NothingToContinue,
         Rejected::BadTitle => ErrorCode::BadTitle,
         Rejected::TooManyIds => ErrorCode::TooManyIds,
-        Rejected::NoSuchId | Rejected::LastId => ErrorCode::BadRequest,
+        Rejected::NoSuchId | Rejected::LastId | Rejected::NotMarked => ErrorCode::BadRequest,
         Rejected::RunsHeld => ErrorCode::RunsHeld,
     }
 }

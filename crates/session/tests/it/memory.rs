@@ -61,7 +61,7 @@ impl Played {
     }
 
     fn context() -> Context {
-        Context { now: Time(0), spool: None, runs: Runs::Allowed }
+        Context { now: Time(0), spool: None, runs: Runs::Allowed, chat: false }
     }
 
     fn ask(&mut self, command: Command) {

@@ -106,7 +106,7 @@ impl History {
 
     fn context(&self) -> Context {
         let runs = if self.model.held { Runs::Held } else { Runs::Allowed };
-        Context { now: Time(self.model.now), spool: None, runs }
+        Context { now: Time(self.model.now), spool: None, runs, chat: false }
     }
 
     fn command(&mut self, command: Command) {

@@ -18,7 +18,7 @@ impl Asked {
     }
 
     fn ask(&mut self, command: Command) -> TurnId {
-        let context = Context { now: Time(0), spool: None, runs: Runs::Allowed };
+        let context = Context { now: Time(0), spool: None, runs: Runs::Allowed, chat: false };
         let decision = decide(&self.0, command, &context).unwrap();
         for event in decision.events {
             let entry = Entry::seal(&self.0.link, Time(0), Epoch(1), event);

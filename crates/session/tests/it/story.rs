@@ -129,6 +129,7 @@ every_rejection!(
     NoSuchId,
     LastId,
     RunsHeld,
+    NotMarked,
 );
 
 #[test]

@@ -85,7 +85,7 @@ impl Author {
     }
 
     fn context(&self) -> Context {
-        Context { now: self.now, spool: Some(session::SlotNo(3)), runs: self.runs }
+        Context { now: self.now, spool: Some(session::SlotNo(3)), runs: self.runs, chat: false }
     }
 
     /// The append of some events, in the order given.

@@ -108,7 +108,7 @@ pub async fn chunks_and_maintenance_leave_the_list_alone(fresh: &dyn Fresh) {
     assert_eq!(list(&*store, Shelf::Active).await, before);
     // A run that a crash ended is closed, and nobody did anything.
     author.ask(&*store, Command::Interrupt { reason: session::InterruptReason::Crash }).await;
-    let closed = vec![ListRow { run: None, ..before[0].clone() }];
+    let closed = vec![ListRow { run: None, interrupted: 1, ..before[0].clone() }];
     assert_eq!(list(&*store, Shelf::Active).await, closed);
 }
 

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use session::{
-    BlobHash, Entry, Epoch, Event, Link, MessageKey, NodeId, RunEnd, RunId, Seq, SessionId, SlotNo, Time,
-    TurnId,
+    BlobHash, ChatKey, Entry, Epoch, Event, Link, MessageKey, NodeId, RunEnd, RunId, Seq, SessionId, SlotNo,
+    Time, TurnId,
 };
 
+use crate::binding::{Binding, Bound, ChatRow};
 use crate::catalog::{Document, Hit, ListQuery, ListRow, TurnIndex, TurnRow, document};
 use crate::claim::HEARTBEAT_MICROS_MAX;
 use crate::error::{AppendError, ClaimError, OpenError, ReadError};
@@ -20,6 +21,8 @@ pub(super) struct State {
     /// Every id that ever led to a session: `None` once it was deleted.
     ids: BTreeMap<SessionId, Option<usize>>,
     nodes: BTreeMap<NodeId, Time>,
+    /// Chats by their stored keys.
+    pub(super) chats: BTreeMap<String, Binding>,
     pub(super) blobs: BTreeMap<BlobHash, Vec<u8>>,
 }
 
@@ -182,6 +185,40 @@ impl State {
     pub(super) fn owing(&self) -> Vec<SessionId> {
         let rows = self.logs.iter().filter(|log| !log.own().is_empty()).map(Log::list_row);
         rows.filter(|row| row.owed > 0).map(|row| row.session).collect()
+    }
+
+    pub(super) fn bind(&mut self, chat: &ChatKey, known: Option<Binding>, binding: Binding) -> Bound {
+        let current = self.chats.get(&chat.to_text()).copied();
+        if current != known && !fault::planted("bind_without_looking") {
+            return Bound::Changed(current);
+        }
+        self.chats.insert(chat.to_text(), binding);
+        Bound::Yes
+    }
+
+    pub(super) fn is_bound(&self, session: SessionId) -> bool {
+        let at = self.made(session);
+        self.chats
+            .values()
+            .any(|binding| binding.session == session || (at.is_some() && self.led(binding.session) == at))
+    }
+
+    fn led(&self, id: SessionId) -> Option<usize> {
+        self.ids.get(&id).copied().flatten()
+    }
+
+    pub(super) fn chat_rows(&self) -> Vec<ChatRow> {
+        let row = |(key, binding): (&String, &Binding)| {
+            let row = self.led(binding.session).map(|at| self.logs[at].list_row());
+            Some(ChatRow {
+                chat: ChatKey::from_text(key)?,
+                binding: *binding,
+                active_at: row.as_ref().map_or(Time(0), |row| row.active_at),
+                interrupted: row.as_ref().map_or(0, |row| row.interrupted),
+                resume_pending: row.is_some_and(|row| row.resume_pending),
+            })
+        };
+        self.chats.iter().filter_map(row).collect()
     }
 
     pub(super) fn erase(&mut self, claim: Claim) -> Result<(), AppendError> {

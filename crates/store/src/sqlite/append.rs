@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
-use session::{Entry, Epoch, Event, Hash, Link, NodeId, RunEnd, RunId, Seq, SessionId, Time};
+use session::{ChatKey, Entry, Epoch, Event, Hash, Link, NodeId, RunEnd, RunId, Seq, SessionId, Time};
 use uuid::Uuid;
 
 use crate::catalog::{ListRow, Shelf, Touch, may_touch};
 use crate::claim::HEARTBEAT_MICROS_MAX;
 use crate::error::{AppendError, ClaimError, StoreError};
-use crate::{Append, Claim, Claiming};
+use crate::{Append, Binding, Bound, Claim, Claiming};
 
 use super::tail::Tail;
 use super::{Fault, read};
@@ -165,7 +165,8 @@ fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i64) -> Resul
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO list (no, title, named_by_person, created_at, active_at, run, messages, pinned,
-             archived, trashed, remembers, owed, shelf) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             archived, trashed, remembers, owed, interrupted, resume_pending, shelf)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             no,
@@ -180,6 +181,8 @@ fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i64) -> Resul
             row.trashed,
             row.remembers,
             row.owed,
+            row.interrupted,
+            row.resume_pending,
             shelf,
         ])?;
     Ok(())
@@ -291,6 +294,23 @@ fn create(
         .prepare_cached("INSERT INTO watermarks (no, indexed_to) VALUES (?, ?)")?
         .execute(params![no, base.seq.0])?;
     Ok(no)
+}
+
+/// Changes the row of a chat, if it still is what the caller knows.
+pub(super) fn bind(
+    connection: &Connection,
+    chat: &ChatKey,
+    known: Option<Binding>,
+    binding: Binding,
+) -> Result<Bound, Fault> {
+    let current = read::binding(connection, chat)?;
+    if current != known && !fault::planted("bind_without_looking") {
+        return Ok(Bound::Changed(current));
+    }
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO chats (chat, session, suspended) VALUES (?, ?, ?)")?
+        .execute(params![chat.to_text(), binding.session.0.as_bytes().as_slice(), binding.suspended])?;
+    Ok(Bound::Yes)
 }
 
 pub(super) fn heartbeat(connection: &Connection, node: NodeId, now: Time) -> Result<(), Fault> {

@@ -18,6 +18,8 @@ pub(super) fn concerns(event: &Event) -> bool {
                 | Event::IdAdded { .. }
                 | Event::IdRemoved { .. }
                 | Event::ContextCompacted { .. }
+                | Event::ResumeMarked { .. }
+                | Event::ResumeCleared {}
                 | Event::MemoryOwnerSet { .. }
                 | Event::MemoryReassigned { .. }
                 | Event::MemoryCommitStarted { .. }

@@ -5,8 +5,11 @@ use rusqlite::Connection;
 use super::Fault;
 
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_memory.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_first.sql"),
+    include_str!("migrations/0002_memory.sql"),
+    include_str!("migrations/0003_chats.sql"),
+];
 
 /// Marks a file as ours: "EvTn".
 const APPLICATION_ID: i64 = 0x4576_546e;

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use session::{
-    Damage, Entry, Epoch, Fingerprint, Hash, Link, MessageKey, RunId, Seq, SessionId, SlotNo, Time, TurnId,
+    ChatKey, Damage, Entry, Epoch, Fingerprint, Hash, Link, MessageKey, RunId, Seq, SessionId, SlotNo, Time,
+    TurnId,
 };
 use uuid::Uuid;
 
 use crate::catalog::{ListQuery, ListRow, TurnRow};
 use crate::error::{OpenError, ReadError};
-use crate::{KeyUse, OpenRun, Opened, Snapshot};
+use crate::{Binding, ChatRow, KeyUse, OpenRun, Opened, Snapshot};
 
 use super::append::{link, shelf_number};
 use super::source::{OnDamage, Source, TailOf};
@@ -450,9 +451,51 @@ pub(super) fn owing(connection: &Connection) -> Result<Vec<SessionId>, Fault> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// The row of a chat.
+pub(super) fn binding(connection: &Connection, chat: &ChatKey) -> Result<Option<Binding>, Fault> {
+    Ok(connection
+        .prepare_cached("SELECT session, suspended FROM chats WHERE chat = ?")?
+        .query_row([chat.to_text()], |row| to_binding(row, 0))
+        .optional()?)
+}
+
+fn to_binding(row: &SqlRow<'_>, at: usize) -> rusqlite::Result<Binding> {
+    let suspended = row.get::<_, bool>(at + 1)? || fault::planted("every_row_is_suspended");
+    Ok(Binding { session: SessionId(Uuid::from_bytes(row.get(at)?)), suspended })
+}
+
+/// Whether a chat speaks in a session, by whatever id.
+pub(super) fn is_bound(connection: &Connection, session: SessionId) -> Result<bool, Fault> {
+    let sql = "SELECT 1 FROM logs JOIN session_ids USING (no) JOIN chats ON chats.session = session_ids.id
+               WHERE logs.key = ?1 UNION ALL SELECT 1 FROM chats WHERE session = ?1";
+    Ok(connection.prepare_cached(sql)?.exists([session.0.as_bytes().as_slice()])?)
+}
+
+/// Every chat, and what the list says of its session.
+pub(super) fn chats(connection: &Connection) -> Result<Vec<ChatRow>, Fault> {
+    let mut select = connection.prepare_cached(
+        "SELECT chat, chats.session, suspended, active_at, interrupted, resume_pending FROM chats
+         LEFT JOIN session_ids ON session_ids.id = chats.session LEFT JOIN list USING (no) ORDER BY chat",
+    )?;
+    let rows = select.query_map([], |row| {
+        let chat: String = row.get(0)?;
+        let Some(chat) = ChatKey::from_text(&chat) else { return Ok(None) };
+        Ok(Some(ChatRow {
+            chat,
+            binding: to_binding(row, 1)?,
+            active_at: Time(row.get::<_, Option<i64>>(3)?.unwrap_or(0)),
+            interrupted: row.get::<_, Option<u32>>(4)?.unwrap_or(0),
+            resume_pending: row.get::<_, Option<bool>>(5)?.unwrap_or(false),
+        }))
+    })?;
+    // A key of a later version is someone else's business.
+    let chats: Vec<Option<ChatRow>> = rows.collect::<rusqlite::Result<_>>()?;
+    Ok(chats.into_iter().flatten().collect())
+}
+
 const LIST_COLUMNS: &str =
     "logs.key, title, named_by_person, created_at, active_at, run, messages, pinned, archived,
-    trashed, remembers, owed";
+    trashed, remembers, owed, interrupted, resume_pending";
 
 fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
     Ok(ListRow {
@@ -468,6 +511,8 @@ fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
         trashed: row.get(9)?,
         remembers: row.get(10)?,
         owed: row.get(11)?,
+        interrupted: row.get(12)?,
+        resume_pending: row.get(13)?,
     })
 }
 

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use session::{BlobHash, Link, NodeId, SessionId, Time};
+use session::{BlobHash, ChatKey, Link, NodeId, SessionId, Time};
 use tokio::sync::oneshot;
 
 use crate::catalog::ListRow;
 use crate::error::{AppendError, ClaimError, Dead, StoreError};
-use crate::{Append, Claim, Claiming, Snapshot};
+use crate::{Append, Binding, Bound, Claim, Claiming, Snapshot};
 
 use super::project::Projection;
 
@@ -33,6 +33,12 @@ pub(super) enum Request {
         node: NodeId,
         now: Time,
         answer: Answer<Result<(), StoreError>>,
+    },
+    Bind {
+        chat: ChatKey,
+        known: Option<Binding>,
+        binding: Binding,
+        answer: Answer<Result<Bound, StoreError>>,
     },
     Snapshot {
         session: SessionId,
@@ -93,6 +99,7 @@ pub(super) enum Quick {
     Append(Vec<Append>, Answer<Vec<Result<(), AppendError>>>),
     Claim(SessionId, NodeId, Claiming, Time, Option<ListRow>, Answer<Result<Claim, ClaimError>>),
     Heartbeat(NodeId, Time, Answer<Result<(), StoreError>>),
+    Bind(ChatKey, Option<Binding>, Binding, Answer<Result<Bound, StoreError>>),
 }
 
 /// What became of one of them.
@@ -100,6 +107,7 @@ pub(super) enum Outcome {
     Append(Vec<Result<(), AppendError>>),
     Claim(Result<Claim, ClaimError>),
     Heartbeat,
+    Bind(Bound),
 }
 
 /// Why a group was not committed.
@@ -135,7 +143,8 @@ impl Quick {
             (Self::Append(_, answer), Outcome::Append(results)) => answer_with(answer, results),
             (Self::Claim(.., answer), Outcome::Claim(result)) => answer_with(answer, result),
             (Self::Heartbeat(.., answer), Outcome::Heartbeat) => answer_with(answer, Ok(())),
-            (Self::Append(..) | Self::Claim(..) | Self::Heartbeat(..), _) => {
+            (Self::Bind(.., answer), Outcome::Bind(bound)) => answer_with(answer, Ok(bound)),
+            (Self::Append(..) | Self::Claim(..) | Self::Heartbeat(..) | Self::Bind(..), _) => {
                 unreachable!("outcomes are made in order")
             }
         }
@@ -148,6 +157,7 @@ impl Quick {
             }
             Self::Claim(.., answer) => answer_with(answer, Err(failure.store_error().into())),
             Self::Heartbeat(.., answer) => answer_with(answer, Err(failure.store_error())),
+            Self::Bind(.., answer) => answer_with(answer, Err(failure.store_error())),
         }
     }
 }

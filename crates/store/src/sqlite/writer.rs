@@ -216,6 +216,9 @@ impl Writer {
                 self.quick.push(Quick::Claim(session, node, claiming, now, shared, answer));
             }
             Request::Heartbeat { node, now, answer } => self.quick.push(Quick::Heartbeat(node, now, answer)),
+            Request::Bind { chat, known, binding, answer } => {
+                self.quick.push(Quick::Bind(chat, known, binding, answer));
+            }
             Request::Projected { session, no, life, answer } => {
                 self.take_projection(session, no, life, answer)
             }
@@ -326,6 +329,7 @@ impl Writer {
     ) -> Result<Vec<Outcome>, Failure> {
         let appends = group.iter().any(|quick| matches!(quick, Quick::Append(..)));
         let claims = group.iter().any(|quick| matches!(quick, Quick::Claim(..)));
+        let binds = group.iter().any(|quick| matches!(quick, Quick::Bind(..)));
         let beats = group.iter().any(|quick| matches!(quick, Quick::Heartbeat(..)));
         let before = |fault: Fault| Failure::Before(fault.to_string());
         let point = |wanted: bool, name| if wanted { fault::hit(name) } else { Ok(()) };
@@ -338,6 +342,7 @@ impl Writer {
             let outcomes = outcomes.collect::<Result<Vec<_>, Fault>>()?;
             point(beats, "heartbeat.before_commit")?;
             point(claims, "claim.before_commit")?;
+            point(binds, "bind.before_commit")?;
             point(appends, "append.before_commit")?;
             Ok(outcomes)
         })()
@@ -351,6 +356,7 @@ impl Writer {
         let after = |error: std::io::Error| Failure::Unknown(error.to_string());
         point(beats, "heartbeat.after_commit").map_err(after)?;
         point(claims, "claim.after_commit").map_err(after)?;
+        point(binds, "bind.after_commit").map_err(after)?;
         point(appends, "append.after_commit").map_err(after)?;
         point(appends, "append.before_answer").map_err(after)?;
         Ok(outcomes)
@@ -368,6 +374,9 @@ impl Writer {
             Quick::Heartbeat(node, now, _) => {
                 append::heartbeat(connection, *node, *now)?;
                 Ok(Outcome::Heartbeat)
+            }
+            Quick::Bind(chat, known, binding, _) => {
+                Ok(Outcome::Bind(append::bind(connection, chat, *known, *binding)?))
             }
             Quick::Claim(session, node, claiming, now, shared, _) => {
                 let claimed = {
@@ -509,6 +518,7 @@ impl Writer {
                 Request::Append { .. }
                 | Request::Claim { .. }
                 | Request::Heartbeat { .. }
+                | Request::Bind { .. }
                 | Request::Snapshot { .. }
                 | Request::Settle { .. }
                 | Request::Projected { .. }

@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use session::{BlobHash, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
 use store::blob::Blobs;
 use store::sqlite::SqliteStore;
 use store::{
-    Append, AppendError, Catalog, Claim, ClaimError, Claiming, Hit, KeyUse, ListQuery, ListRow, LogStore,
-    OpenError, OpenRun, Opened, ReadError, Snapshot, StoreError, TurnRow,
+    Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Hit,
+    KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, StoreError,
+    TurnRow,
 };
 
 /// Entries that were committed together, each with its session.
@@ -148,5 +149,28 @@ impl Blobs for RecordingStore {
 
     fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
         self.store.blob(hash)
+    }
+}
+
+impl Bindings for RecordingStore {
+    fn binding(&self, chat: ChatKey) -> BoxFuture<'_, Result<Option<Binding>, StoreError>> {
+        self.store.binding(chat)
+    }
+
+    fn bind(
+        &self,
+        chat: ChatKey,
+        known: Option<Binding>,
+        binding: Binding,
+    ) -> BoxFuture<'_, Result<Bound, StoreError>> {
+        self.store.bind(chat, known, binding)
+    }
+
+    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.store.is_bound(session)
+    }
+
+    fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {
+        self.store.chats()
     }
 }

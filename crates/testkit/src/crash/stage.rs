@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use hub::{Acknowledged, CommandError, Create, FollowError, Followed, Hub, Settings, SystemClock};
-use session::{Attachment, BlobHash, Command, Message, MessageKey, PostMode, Seq, SessionId, TurnId, View};
+use session::{
+    Attachment, BlobHash, ChatKey, ChatKind, Command, Message, MessageKey, PostMode, Seq, SessionId, TurnId,
+    View,
+};
 use store::Catalog;
 use store::blob::Blobs;
 use store::sqlite::SqliteStore;
@@ -222,6 +225,28 @@ impl Stage {
                 }
                 Ok(Err(_)) => sleep(PAUSE).await,
             }
+        }
+    }
+
+    /// Lets a chat speak in a session.
+    pub async fn bind(&self, chat: &str, session: SessionId) {
+        let chat = ChatKey {
+            agent: "main".to_owned(),
+            platform: "crash".to_owned(),
+            kind: ChatKind::Direct,
+            chat: chat.to_owned(),
+            thread: None,
+            sender: None,
+        };
+        for _ in 0..TRIES_MAX {
+            if self.hub.chat(chat.clone()).bind(session).await.is_ok() {
+                let status = self.hub.chat(chat).status().await;
+                if matches!(&status, Ok(Some(status)) if status.session != session) {
+                    say(&Line::Broken { why: format!("a chat was bound to {session} and is {status:?}") });
+                }
+                return;
+            }
+            sleep(PAUSE).await;
         }
     }
 

@@ -85,6 +85,7 @@ async fn first(stage: &mut Stage) {
         stage.follow(branch);
         stage.turn(branch, "m22 words=3").await;
     }
+    stage.bind("heron", one).await;
     // Nobody follows this one: its writer retires and keeps a snapshot.
     stage.turn(four, &format!("m23 words=3 {ERASED_WORD}four")).await;
     stage.post(four, Post::plain("m24 words=3 fail")).await;
@@ -153,6 +154,7 @@ async fn second(stage: &mut Stage) {
         stage.follow(session);
         stage.quiet(session).await;
     }
+    stage.bind("egret", one).await;
     stage.turn(one, "m50 words=6 call").await;
     stage.post(two, Post::keyed("m51 words=20 slow=1")).await;
     stage.other(two, "continue", Command::Continue).await;

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use session::{BlobHash, Entry, Event, MessageKey, NodeId, Seq, Session, SessionId, Time, TurnId};
+use session::{BlobHash, ChatKey, Entry, Event, MessageKey, NodeId, Seq, Session, SessionId, Time, TurnId};
 use store::blob::Blobs;
 use store::{
-    Append, AppendError, Catalog, Claim, ClaimError, Claiming, Dead, Hit, KeyUse, ListQuery, ListRow,
-    LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, StoreError, TurnRow, Urgency,
+    Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Dead, Hit,
+    KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, StoreError,
+    TurnRow, Urgency,
 };
 
 use super::slots::SimSlots;
@@ -342,6 +343,45 @@ impl Blobs for SimStore {
         async move {
             self.reach().await?;
             self.world.truth.blob(hash).await
+        }
+        .boxed()
+    }
+}
+
+impl Bindings for SimStore {
+    fn binding(&self, chat: ChatKey) -> BoxFuture<'_, Result<Option<Binding>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.binding(chat).await
+        }
+        .boxed()
+    }
+
+    fn bind(
+        &self,
+        chat: ChatKey,
+        known: Option<Binding>,
+        binding: Binding,
+    ) -> BoxFuture<'_, Result<Bound, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.bind(chat, known, binding).await
+        }
+        .boxed()
+    }
+
+    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.is_bound(session).await
+        }
+        .boxed()
+    }
+
+    fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.chats().await
         }
         .boxed()
     }

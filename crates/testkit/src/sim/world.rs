@@ -250,6 +250,7 @@ impl Node {
             idle_after: Duration::from_secs(20),
             after_crash: session::AfterCrash::Continue,
             memory: hub::Remembers(Some(Arc::new(SimMemory(world.clone())))),
+            suspend_active_within: None,
         };
         let provider = Provider { world: world.clone(), process: number };
         if world.chance(20) {

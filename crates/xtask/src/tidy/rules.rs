@@ -31,10 +31,12 @@ const FORBIDDEN_WORDS: [(&str, &[&str]); 10] = [
     ("handler", &[]),
     ("processor", &[]),
     ("rollout", &[]),
-    // The operating system's threads: the store runs its writer and readers on them, the benches measure them.
-    ("thread", &["store", "testkit"]),
+    // The operating system's threads: the store runs its writer and readers on them, the benches measure them. And the
+    // threads of a chat.
+    ("thread", &["store", "testkit", "session"]),
     ("conversation", &[]),
-    ("chat", &[]),
+    // A place on a platform, never a session.
+    ("chat", &["session", "store", "hub", "testkit"]),
 ];
 
 /// Which of our crates each crate may name. Absent edges are the design: an agent cannot append, a door cannot

@@ -102,6 +102,8 @@ pub(super) fn kind(event: &Event) -> &'static str {
         Event::RecoveryAttempted { .. } => "recovery_attempted",
         Event::RecoverySettled { .. } => "recovery_settled",
         Event::ContextCompacted { .. } => "context_compacted",
+        Event::ResumeMarked { .. } => "resume_marked",
+        Event::ResumeCleared {} => "resume_cleared",
         Event::MemoryOwnerSet { .. } => "memory_owner_set",
         Event::MemoryReassigned { .. } => "memory_reassigned",
         Event::MemoryCommitStarted { .. } => "memory_commit_started",

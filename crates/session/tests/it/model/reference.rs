@@ -223,6 +223,7 @@ impl Model {
             Command::Heal { run, journal } => self.heal(run.0, journal),
             Command::TakeQueued => self.start_next(),
             Command::Branch { .. } => unreachable!("a branch is another log"),
+            Command::MarkResume { .. } | Command::ClearResume => unreachable!("told in stories"),
             Command::SetMemoryOwner { .. }
             | Command::ReassignMemory { .. }
             | Command::CommitMemory { .. }
@@ -330,7 +331,8 @@ impl Model {
     fn end(&mut self, end: RunEnd) {
         let Some(id) = self.seen.open.take() else { return };
         self.event("run_ended");
-        let (mut crashes, mut active) = (0, self.now);
+        let completed = end == RunEnd::Completed;
+        let (mut crashes, mut active) = (if completed { 0 } else { self.seen.crashes }, self.now);
         if let RunEnd::Interrupted { recovering, .. } = end {
             (crashes, active) = (self.seen.crashes + 1, self.seen.active);
             if recovering {

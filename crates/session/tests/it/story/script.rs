@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use session::{
     AfterCrash, Command, CommitOutcome, Context, Decision, Effect, Entry, Epoch, Event, Flag, Link, Owner,
-    PostMode, Progress, Rejected, RunId, Runs, Seq, Session, SlotNo, Time, TurnId, decide, fold, prompt,
-    recover, view,
+    PostMode, Progress, Rejected, ResumeReason, RunId, Runs, Seq, Session, SlotNo, Time, TurnId, decide,
+    fold, prompt, recover, view,
 };
 
 use super::show;
@@ -27,7 +27,7 @@ impl Default for Script {
             entries: Vec::new(),
             rejected: Vec::new(),
             session: Session::default(),
-            context: Context { now: Time(0), spool: None, runs: Runs::Allowed },
+            context: Context { now: Time(0), spool: None, runs: Runs::Allowed, chat: false },
             epoch: Epoch(1),
             policy: AfterCrash::Continue,
         }
@@ -77,6 +77,7 @@ impl Script {
 
     fn circumstance(&mut self, verb: &str, words: &mut Words) -> bool {
         match verb {
+            "chat" => self.context.chat = true,
             "hold" => self.context.runs = Runs::Held,
             "allow" => self.context.runs = Runs::Allowed,
             "slot" => self.context.spool = Some(SlotNo(words.number())),
@@ -133,6 +134,8 @@ impl Script {
             "rename" => Command::Rename { title: words.next() },
             "suggest" => Command::SuggestTitle { title: words.next() },
             "compact" => Command::CompactContext { through: TurnId(words.number()), summary: words.next() },
+            "mark" => Command::MarkResume { reason: words.maybe().map(ResumeReason).unwrap_or_default() },
+            "unmark" => Command::ClearResume,
             "owe" => Command::SetMemoryOwner { owner: words.maybe().map(Owner) },
             "reassign" => Command::ReassignMemory { from: Owner(words.next()), to: Owner(words.next()) },
             "commit" => Command::CommitMemory { owner: words.maybe().map(Owner) },

@@ -23,6 +23,7 @@ pub(super) fn entry(entry: &Entry) -> String {
     format!("{} {} {about}", entry.seq, kind(&entry.event)).trim_end().to_owned()
 }
 
+#[expect(clippy::too_many_lines, reason = "one flat arm an event")]
 fn about(event: &Event) -> String {
     match event {
         Event::SessionCreated { id, title, after } => {
@@ -81,6 +82,11 @@ fn about(event: &Event) -> String {
         }
         Event::RecoverySettled { turn, run, outcome } => format!("turn {turn} run {run} {outcome:?}"),
         Event::ContextCompacted { summary, through } => format!("through {through} {}", text(summary)),
+        Event::ResumeMarked { reason, at } => {
+            let at = at.map_or_else(|| "at no time".to_owned(), |at| format!("at {}", seconds(at)));
+            format!("{} {at}", reason.0)
+        }
+        Event::ResumeCleared {} => String::new(),
         Event::MemoryOwnerSet { owner } => owner.as_ref().map_or("nobody", |owner| &owner.0).to_owned(),
         Event::MemoryReassigned { first, last, to, .. } => format!("turns {first} to {last} to {}", to.0),
         Event::MemoryCommitStarted { owner, first, last } => {
@@ -176,6 +182,9 @@ pub(super) fn view(view: &View) -> String {
             writeln!(told, "= … {} turns", shown - 4).unwrap();
         }
     }
+    if let Some(mark) = &view.resume {
+        writeln!(told, "= to be resumed after {}", mark.reason.0).unwrap();
+    }
     for owed in &view.owed {
         let error = owed.error.as_ref().map_or(String::new(), |error| format!(", refused: {error}"));
         writeln!(told, "= owes {} turns to {}{error}", owed.turns, owed.owner.0).unwrap();
@@ -255,6 +264,7 @@ pub(super) fn prompt(prompt: &Prompt) -> String {
     for said in &prompt.messages {
         match said {
             PromptMessage::Summary(summary) => writeln!(told, "~ summary {}", text(summary)).unwrap(),
+            PromptMessage::Note(note) => writeln!(told, "~ note {note}").unwrap(),
             PromptMessage::User(said) => writeln!(told, "~ user {}", message(said)).unwrap(),
             PromptMessage::Assistant { text: said, reasoning, calls } => {
                 writeln!(told, "~ assistant {} reasoning {}", text(said), text(reasoning)).unwrap();

@@ -1,0 +1,247 @@
+//! Chats: finds or begins the session behind one, says what an interruption left on it, and suspends one that does not
+//! come to an end. The row of a chat and the log of its session are two places; each step can be done again, and a
+//! message is acknowledged only by the log.
+
+use std::time::Duration;
+
+use session::{
+    ChatKey, Command, Message, MessageKey, PostMode, Rejected, ResumeMark, ResumeReason, SessionId,
+};
+use store::{Binding, Bound, ChatRow, OpenError, StoreError};
+
+use crate::error::CommandError;
+use crate::handle::{Acknowledged, SessionHandle};
+use crate::hub::{Create, Hub};
+
+/// Interruptions in a row, without a completed turn, at which a chat is suspended.
+const INTERRUPTED_MAX: u32 = 3;
+/// Tries to change a row that others change at the same time.
+const TRIES_MAX: usize = 16;
+
+/// A chat, by its key.
+#[derive(Debug, Clone)]
+pub struct ChatHandle {
+    hub: Hub,
+    chat: ChatKey,
+}
+
+/// What is known of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatStatus {
+    pub session: SessionId,
+    /// The next message begins a new session; it beats the mark.
+    pub suspended: bool,
+    pub resume: Option<ResumeMark>,
+}
+
+/// Where a message of a chat went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrived {
+    pub session: SessionId,
+    /// Why the chat goes on in a new session, if it does.
+    pub reset: Option<Reset>,
+    pub acknowledged: Acknowledged,
+}
+
+/// Why a chat goes on in a new session by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reset {
+    /// It was suspended.
+    Suspended,
+}
+
+impl Reset {
+    /// The reason in one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Suspended => "suspended",
+        }
+    }
+}
+
+impl Hub {
+    /// A chat by its key. Nothing is looked up yet.
+    pub fn chat(&self, chat: ChatKey) -> ChatHandle {
+        ChatHandle { hub: self.clone(), chat }
+    }
+
+    /// Suspends the chats that were interrupted too often in a row, and says how many.
+    pub(crate) async fn suspend_stuck(&self) -> Result<usize, StoreError> {
+        self.suspend_where(|row| row.interrupted >= INTERRUPTED_MAX && !fault::planted("stuck_loop_goes_on"))
+            .await
+    }
+
+    /// Suspends the chats that were active within so long before now and do not wait to be resumed, and says how many.
+    ///
+    /// # Errors
+    /// When the store cannot be asked.
+    pub async fn suspend_recent(&self, within: Duration) -> Result<usize, StoreError> {
+        let now = self.now();
+        let within = i64::try_from(within.as_micros()).unwrap_or(i64::MAX);
+        self.suspend_where(|row| {
+            let waits = row.resume_pending && !fault::planted("recent_suspends_marked");
+            !waits && now.micros_since(row.active_at) <= within
+        })
+        .await
+    }
+
+    async fn suspend_where(&self, wanted: impl Fn(&ChatRow) -> bool) -> Result<usize, StoreError> {
+        let rows = self.store().chats().await?;
+        let mut count = 0;
+        for row in rows.into_iter().filter(|row| !row.binding.suspended && wanted(row)) {
+            let suspended = Binding { suspended: true, ..row.binding };
+            // Whoever changed the row meanwhile knew better.
+            if self.store().bind(row.chat, Some(row.binding), suspended).await? == Bound::Yes {
+                count += 1;
+            }
+        }
+        Ok(if fault::planted("suspends_in_silence") { 0 } else { count })
+    }
+}
+
+impl ChatHandle {
+    /// What is known of the chat; nothing when nobody wrote in it yet.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn status(&self) -> Result<Option<ChatStatus>, CommandError> {
+        let Some(Binding { session, suspended }) = self.binding().await? else { return Ok(None) };
+        let resume = match self.hub.open(session).view().await {
+            Ok(view) => view.resume,
+            Err(CommandError::Unknown(_) | CommandError::Deleted(_)) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Some(ChatStatus { session, suspended, resume }))
+    }
+
+    /// A message arrived: it goes to the chat's session, or to a new one when the chat has none or is suspended.
+    ///
+    /// # Errors
+    /// When the message was not kept; asking again with the same key is harmless.
+    pub async fn arrive(
+        &self,
+        message: Message,
+        mode: PostMode,
+        key: Option<MessageKey>,
+    ) -> Result<Arrived, CommandError> {
+        let mut reset = None;
+        for _ in 0..TRIES_MAX {
+            let known = self.binding().await?;
+            let (binding, after) = match known {
+                Some(binding) if binding.suspended && !fault::planted("suspended_chat_goes_on") => {
+                    reset = Some(Reset::Suspended);
+                    (self.fresh(), Some(binding.session))
+                }
+                Some(binding) if self.is_gone(binding.session).await? => (self.fresh(), None),
+                Some(binding) => (binding, None),
+                None => (self.fresh(), None),
+            };
+            if known != Some(binding) {
+                let bound = self.hub.store().bind(self.chat.clone(), known, binding).await?;
+                if bound != Bound::Yes {
+                    reset = None;
+                    continue;
+                }
+            }
+            let session = self.session(binding.session, after).await?;
+            if fault::planted("message_clears_mark") {
+                drop(session.submit(Command::ClearResume).await);
+            }
+            let acknowledged = session.submit(Command::PostMessage { message, mode, key }).await?;
+            return Ok(Arrived { session: binding.session, reset, acknowledged });
+        }
+        Err(CommandError::Unavailable { reason: "others keep changing the chat".to_owned() })
+    }
+
+    fn fresh(&self) -> Binding {
+        Binding { session: self.hub.new_session_id(), suspended: false }
+    }
+
+    /// Whether the session behind the row was erased.
+    async fn is_gone(&self, session: SessionId) -> Result<bool, CommandError> {
+        match self.hub.store().open(session).await {
+            Ok(_) | Err(OpenError::Unknown(_)) => Ok(false),
+            Err(OpenError::Deleted(_)) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The session that the row names. The row comes first, so that whoever comes next makes the same one.
+    async fn session(&self, id: SessionId, after: Option<SessionId>) -> Result<SessionHandle, CommandError> {
+        match self.hub.store().open(id).await {
+            Ok(_) => return Ok(self.hub.open(id)),
+            Err(OpenError::Unknown(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        match self.hub.create(Create { session: Some(id), title: None, after }).await {
+            Ok(session) => Ok(session),
+            Err(CommandError::Exists(_) | CommandError::Rejected(Rejected::Exists)) => Ok(self.hub.open(id)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Marks the chat's session to be resumed. Says no for a chat that is unknown or suspended.
+    ///
+    /// # Errors
+    /// When the mark was not kept.
+    pub async fn mark_resume(&self, reason: Option<ResumeReason>) -> Result<bool, CommandError> {
+        let binding = self.binding().await?;
+        let blind = fault::planted("suspended_chat_is_marked");
+        let Some(binding) = binding.filter(|binding| !binding.suspended || blind) else {
+            return Ok(binding.is_none() && fault::planted("unknown_chat_says_yes"));
+        };
+        let reason = reason.unwrap_or_default();
+        self.hub.open(binding.session).submit(Command::MarkResume { reason }).await?;
+        Ok(true)
+    }
+
+    /// Takes the mark away. Says no for a chat that is unknown or not marked.
+    ///
+    /// # Errors
+    /// When it was not kept that the mark is gone.
+    pub async fn clear_resume(&self) -> Result<bool, CommandError> {
+        let Some(binding) = self.binding().await? else { return Ok(fault::planted("unknown_chat_says_yes")) };
+        match self.hub.open(binding.session).submit(Command::ClearResume).await {
+            Ok(_) => Ok(true),
+            Err(CommandError::Rejected(Rejected::NotMarked)) => Ok(fault::planted("clearing_says_yes")),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lets the next message begin a new session. Says no for a chat that is unknown or suspended already.
+    ///
+    /// # Errors
+    /// When it was not kept.
+    pub async fn suspend(&self) -> Result<bool, CommandError> {
+        for _ in 0..TRIES_MAX {
+            let Some(known) = self.binding().await?.filter(|known| !known.suspended) else {
+                return Ok(false);
+            };
+            let suspended = Binding { suspended: true, ..known };
+            if self.hub.store().bind(self.chat.clone(), Some(known), suspended).await? == Bound::Yes {
+                return Ok(true);
+            }
+        }
+        Err(CommandError::Unavailable { reason: "others keep changing the chat".to_owned() })
+    }
+
+    /// Lets the chat go on in a session that exists.
+    ///
+    /// # Errors
+    /// When there is no such session, or it was not kept.
+    pub async fn bind(&self, session: SessionId) -> Result<(), CommandError> {
+        self.hub.store().open(session).await?;
+        for _ in 0..TRIES_MAX {
+            let known = self.binding().await?;
+            let binding = Binding { session, suspended: false };
+            if self.hub.store().bind(self.chat.clone(), known, binding).await? == Bound::Yes {
+                return Ok(());
+            }
+        }
+        Err(CommandError::Unavailable { reason: "others keep changing the chat".to_owned() })
+    }
+
+    async fn binding(&self) -> Result<Option<Binding>, CommandError> {
+        Ok(self.hub.store().binding(self.chat.clone()).await?)
+    }
+}
