@@ -142,7 +142,7 @@ impl Outage {
                 command: command @ (Command::Stop { .. } | Command::Interrupt { .. }),
                 answer,
             } => {
-                let decided = writer.decide_after_brought(command)?;
+                let decided = writer.decide_after_brought(command).await?;
                 writer.batch.waiting.push(Waiting::Command(answer, decided));
                 self.catch(writer)?;
                 writer.cancel_now();

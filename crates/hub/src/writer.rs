@@ -62,8 +62,6 @@ pub(crate) struct Writer {
     pub(crate) worker: Option<Worker>,
     pub(crate) healing: bool,
     pub(crate) leaving: Leaving,
-    /// Whether what is decided now interrupts a chat.
-    chat: bool,
     /// Whether a run of this session is counted as going on in this process.
     counted: bool,
     /// Slots lent to runs whose output may still be in them, also when the turn is out of sight already.
@@ -121,7 +119,6 @@ pub(crate) async fn run(
         worker: None,
         healing: false,
         leaving: Leaving::default(),
-        chat: false,
         counted: false,
         slots,
         since_snapshot,
@@ -302,8 +299,7 @@ impl Writer {
         if let Command::EndCommit { outcome, .. } = &command {
             self.note_commit(outcome);
         }
-        self.chat = matches!(command, Command::Interrupt { .. }) && self.is_chat().await;
-        let decided = self.decide_after_brought(command)?;
+        let decided = self.decide_after_brought(command).await?;
         self.batch.waiting.push(Waiting::Command(answer, decided));
         Ok(())
     }
@@ -315,11 +311,12 @@ impl Writer {
 
     /// Decides a command. One that ends the run comes after all that the run brought; one that is refused, or meant
     /// for another run, leaves the run alone.
-    pub(crate) fn decide_after_brought(
+    pub(crate) async fn decide_after_brought(
         &mut self,
         command: Command,
     ) -> Result<Result<Accepted, Rejected>, Stopped> {
         let runs = self.shared.runs();
+        let chat = matches!(command, Command::Interrupt { .. }) && self.is_chat().await;
         if self.worker.is_some() && ends_run(&command) {
             // Deciding is pure, so that it can be asked beforehand.
             let context = Context { now: self.shared.clock.now(), spool: None, runs, chat: false };
@@ -330,7 +327,7 @@ impl Writer {
                 self.take_brought()?;
             }
         }
-        self.decide_when(command, runs)
+        self.decide_when(command, runs, chat)
     }
 
     /// What the run brought before a command ends it comes first, also what was not handed over yet: it was paid for.
@@ -393,12 +390,17 @@ impl Writer {
 
     /// Decides a command and folds what follows from it, ahead of durability.
     pub(crate) fn decide(&mut self, command: Command) -> Result<Result<Accepted, Rejected>, Stopped> {
-        self.decide_when(command, self.shared.runs())
+        self.decide_when(command, self.shared.runs(), false)
     }
 
-    fn decide_when(&mut self, command: Command, runs: Runs) -> Result<Result<Accepted, Rejected>, Stopped> {
+    fn decide_when(
+        &mut self,
+        command: Command,
+        runs: Runs,
+        chat: bool,
+    ) -> Result<Result<Accepted, Rejected>, Stopped> {
         let spool = if may_start_run(&command) { self.shared.spool.lend() } else { None };
-        let context = Context { now: self.shared.clock.now(), spool, runs, chat: self.chat };
+        let context = Context { now: self.shared.clock.now(), spool, runs, chat };
         match session::decide(&self.state, command, &context) {
             Ok(decision) => Ok(Ok(self.apply(decision, &context))),
             Err(rejected) => {

@@ -1,6 +1,5 @@
 //! Which events and effects follow from a command. Pure: everything it knows comes in as an argument.
 
-use crate::chat::ResumeReason;
 use crate::command::{Command, Journal, Progress};
 use crate::effect::{Effect, MemoryCommit};
 use crate::event::{
@@ -220,9 +219,6 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         Command::Progress { run, progress } => plan.progress(run, progress)?,
         Command::Interrupt { reason } => {
             if let Some((turn, run)) = session.open() {
-                if run.has_begun() {
-                    plan.mark_resume(reason.into());
-                }
                 plan.end(turn.id, run.id, RunEnd::Interrupted { reason, recovering: false });
             }
         }
@@ -322,6 +318,9 @@ impl<'a> Plan<'a> {
     }
 
     pub(crate) fn end(&mut self, turn: TurnId, run: RunId, end: RunEnd) {
+        if let RunEnd::Interrupted { reason, .. } = end {
+            self.mark_cut_off(run, reason);
+        }
         self.push(Event::RunEnded { turn, run, end });
         self.decision.effects.push(Effect::CancelRun { run });
         self.run_open = false;
@@ -402,10 +401,14 @@ impl<'a> Plan<'a> {
         self.session.memory.commit.as_ref().is_some_and(|under_way| under_way.id == commit)
     }
 
-    /// Marks the session of a chat, ahead of the end of its run.
-    pub(crate) fn mark_resume(&mut self, reason: ResumeReason) {
-        if self.context.chat && !fault::planted("interruption_leaves_no_mark") {
-            self.push(Event::ResumeMarked { reason, at: Some(self.context.now) });
+    /// Marks the session of a chat, ahead of the end of a run that is cut off. One that its agent had not begun is not
+    /// marked, unless nobody can tell any more.
+    fn mark_cut_off(&mut self, run: RunId, reason: InterruptReason) {
+        let brought = self.decision.events.iter().any(|event| event.output_of() == Some(run));
+        let begun = self.session.open().is_some_and(|(_, open)| open.id == run && open.has_begun());
+        let told = brought || begun || reason == InterruptReason::Crash;
+        if self.context.chat && told && !fault::planted("interruption_leaves_no_mark") {
+            self.push(Event::ResumeMarked { reason: reason.into(), at: Some(self.context.now) });
         }
     }
 
@@ -546,9 +549,6 @@ impl<'a> Plan<'a> {
     /// Ends a run whose worker is gone, with what its journal gave.
     pub(crate) fn close_dead(&mut self, turn: TurnId, run: RunId, journal: Journal) {
         let reason = InterruptReason::Crash;
-        if !matches!(journal, Journal::Output { end: Some(_), .. }) {
-            self.mark_resume(reason.into());
-        }
         match journal {
             Journal::NotYet if fault::planted("missing_journal_is_unused") => {
                 self.end(turn, run, RunEnd::Interrupted { reason, recovering: false });

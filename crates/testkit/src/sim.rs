@@ -10,11 +10,13 @@
 //! | `provider.rs` | what does the agent bring? |
 //! | `memory.rs` | what does the memory provider take? |
 //! | `client.rs` | what do people ask, and what do they check? |
+//! | `chat.rs` | what is written in chats, and what is left on them? |
 //! | `reader.rs` | what is shown? |
 //! | `trouble.rs` | what goes wrong, and when? |
 //! | `check.rs` | what must hold at the end? |
 //! | `seeds.rs` | which worlds were broken once? |
 
+mod chat;
 mod check;
 mod client;
 mod line;
@@ -74,6 +76,11 @@ pub const HUNTED: &[&str] = &[
     "every_turn_is_owed",
     "offered_segment_grows",
     "restart_forgets_debt",
+    "interruption_leaves_no_mark",
+    "completed_turn_keeps_mark",
+    "drain_marks_its_begin",
+    "resume_note_needs_results",
+    "note_for_everyone",
 ];
 
 /// What a seed led to.

@@ -7,8 +7,8 @@ use session::event::{RecoveryOutcome, RunEnd};
 use session::{CommitOutcome, Entry, Event, Link, Part, RunId, Session, SessionId, TurnId};
 use store::{Catalog, ListQuery, Shelf};
 
-use super::memory;
 use super::world::World;
+use super::{chat, memory};
 
 /// Sessions in which something is still to come.
 pub(crate) fn unsettled(world: &World) -> Vec<SessionId> {
@@ -46,6 +46,7 @@ pub(crate) fn all(world: &World) {
             kept(world, session, &log),
             shown(world, session, &log),
             memory::check(world, session, &log),
+            chat::check(world, session, &log),
         ];
         for broken in found.into_iter().flatten() {
             world.broken(|| format!("{broken}, session {session}"));

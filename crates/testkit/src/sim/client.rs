@@ -10,6 +10,7 @@ use session::{
     SessionId, TurnId,
 };
 
+use super::chat;
 use super::world::{Up, World};
 
 /// Longest wait for an answer; a node may be paused.
@@ -18,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const TRIES_MAX: usize = 6;
 
 /// What became of a request.
-enum Answered<T> {
+pub(super) enum Answered<T> {
     Yes(T),
     No(CommandError),
     /// It may have happened.
@@ -26,7 +27,10 @@ enum Answered<T> {
 }
 
 /// Asks one node once.
-async fn ask<T>(process: &Process, asked: impl Future<Output = Result<T, CommandError>>) -> Answered<T> {
+pub(super) async fn ask<T>(
+    process: &Process,
+    asked: impl Future<Output = Result<T, CommandError>>,
+) -> Answered<T> {
     match tokio::time::timeout(PATIENCE, process.run(asked)).await {
         Ok(Ok(Ok(answer))) => Answered::Yes(answer),
         Ok(Ok(Err(CommandError::Doubtful { .. }))) | Ok(Err(_)) | Err(_) => Answered::Unknown,
@@ -43,6 +47,14 @@ pub(crate) async fn live(world: Arc<World>, count: u64) {
         world.pause(1_500).await;
         let sessions = world.record().sessions.clone();
         let session = world.dice().pick(&sessions).copied();
+        if world.chance(12) {
+            chat::write(&world).await;
+            continue;
+        }
+        if world.chance(2) {
+            chat::operate(&world).await;
+            continue;
+        }
         match session {
             Some(session) if sessions.len() > 3 || world.chance(85) => one_thing(&world, session).await,
             _ => create(&world).await,
@@ -134,7 +146,7 @@ async fn submit(world: &Arc<World>, session: SessionId, command: Command) -> Opt
     }
 }
 
-fn message(world: &World) -> (Message, PostMode, MessageKey) {
+pub(super) fn message(world: &World) -> (Message, PostMode, MessageKey) {
     let id = world.id();
     let mode = match world.below(4) {
         0 => PostMode::Steer,
@@ -201,7 +213,13 @@ async fn post_once(
 }
 
 /// I4, I5: what was acknowledged is in the log, once, under the id that was named.
-fn kept(world: &World, session: SessionId, key: MessageKey, acknowledged: Acknowledged, message: &Message) {
+pub(super) fn kept(
+    world: &World,
+    session: SessionId,
+    key: MessageKey,
+    acknowledged: Acknowledged,
+    message: &Message,
+) {
     let Some(turn) = acknowledged.turn else {
         return world.broken(|| format!("I4 {} was acknowledged without a turn", message.text));
     };

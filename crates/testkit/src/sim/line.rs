@@ -365,7 +365,12 @@ impl Bindings for SimStore {
     ) -> BoxFuture<'_, Result<Bound, StoreError>> {
         async move {
             self.reach().await?;
-            self.world.truth.bind(chat, known, binding).await
+            let before = self.world.truth.binding(chat.clone()).await?;
+            let bound = self.world.truth.bind(chat, known, binding).await?;
+            if bound == Bound::Yes && before != known {
+                self.world.broken(|| format!("I37 the row {before:?} was changed by who knew {known:?}"));
+            }
+            Ok(bound)
         }
         .boxed()
     }

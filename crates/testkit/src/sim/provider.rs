@@ -31,6 +31,7 @@ impl Runner for Provider {
             run: request.run,
         };
         async move {
+            super::chat::told(&run.world, &request);
             match request.cause {
                 RunCause::Resume => run.world.met("a run went on by itself"),
                 RunCause::Continue => run.world.met("a person let a run go on"),

@@ -19,3 +19,15 @@ fn seed_47050_comes_to_its_end() {
 fn seed_9070_drains_although_memory_is_slow() {
     assert_eq!(live(9_070).broken, None);
 }
+
+/// A drain interrupted a chat while its store was away, and left no mark.
+#[test]
+fn seed_391_marks_what_a_drain_interrupts_in_an_outage() {
+    assert_eq!(live(391).broken, None);
+}
+
+/// A chat's run was interrupted in an outage; its journal brought back the end without the mark.
+#[test]
+fn seed_553_marks_what_comes_back_from_a_journal() {
+    assert_eq!(live(553).broken, None);
+}

@@ -258,7 +258,12 @@ impl Node {
         }
         let start = Hub::start(Arc::new(store), Arc::new(provider), Arc::new(clock), settings);
         match process.run(start).await {
-            Ok(Ok(hub)) => *self.up() = Some(Up { process, hub, number, node: self.no }),
+            Ok(Ok(hub)) => {
+                *self.up() = Some(Up { process, hub, number, node: self.no });
+                if world.record().in_peace && world.nodes.len() == 1 {
+                    super::chat::started(world);
+                }
+            }
             Ok(Err(_)) => {
                 process.kill();
                 world.met("a start failed");
