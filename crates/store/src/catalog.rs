@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use session::{
     CommitOutcome, Entry, Event, Flag, RunEnd, RunId, Seq, SessionId, Time, TurnId, moves_activity,
 };
@@ -54,7 +55,7 @@ pub enum Shelf {
 }
 
 /// One line of the list of sessions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListRow {
     pub session: SessionId,
     pub title: Option<String>,

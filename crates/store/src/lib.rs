@@ -2,7 +2,7 @@
 //!
 //! A store keeps what writers append and never anything else: it knows entries and claims, not agents, HTTP or
 //! platforms. Four small traits are the seams; [`memory`] is the reference implementation with fault switches,
-//! [`sqlite`] the one for a single machine, and [`conformance`] the suite that every store must pass.
+//! [`sqlite`] the one for a single machine, [`postgres`] the one for several, and [`conformance`] the suite that every store must pass.
 
 mod binding;
 pub mod blob;
@@ -11,6 +11,7 @@ pub mod claim;
 pub mod conformance;
 mod error;
 pub mod memory;
+pub mod postgres;
 pub mod sqlite;
 
 use std::sync::Arc;

@@ -11,6 +11,7 @@ pub mod cuts;
 pub mod dice;
 pub mod memory;
 pub mod model;
+pub mod postgres;
 pub mod races;
 pub mod refusing;
 pub mod report;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use store::Store;
 use store::conformance::Fresh;
 use store::memory::MemoryStore;
+use store::postgres;
 use store::sqlite::{Settings, SqliteStore};
 use tempfile::TempDir;
 
@@ -62,4 +63,37 @@ impl Fresh for Directories {
 /// Settings without a reserve, so that no test depends on the room that this machine has.
 pub(crate) fn settings(path: &Path) -> Settings {
     Settings { reserve_bytes: 0, ..Settings::new(path) }
+}
+
+/// Stores on the PostgreSQL server that was started for the tests, each in a schema of its own.
+pub(crate) struct Schemas(std::sync::Mutex<Option<postgres::Settings>>);
+
+impl Schemas {
+    pub(crate) fn new() -> Self {
+        Self(std::sync::Mutex::new(None))
+    }
+}
+
+impl Fresh for Schemas {
+    fn store(&self) -> Arc<dyn Store> {
+        let url = std::env::var("EVERTURN_POSTGRES")
+            .unwrap_or_else(|_| panic!("no PostgreSQL was started for this test: run it with `just test`"));
+        let settings = postgres::Settings { url, schema: format!("s{}", uuid::Uuid::now_v7().simple()) };
+        let prepared = settings.clone();
+        // A connection belongs to the runtime that it was made on.
+        let preparing = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(postgres::PostgresStore::open(&prepared)).unwrap();
+        });
+        preparing.join().unwrap();
+        let store = postgres::PostgresStore::connect(&settings).unwrap();
+        *self.0.lock().unwrap() = Some(settings);
+        Arc::new(store)
+    }
+
+    fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        drop(store);
+        let settings = self.0.lock().unwrap().clone().unwrap();
+        Arc::new(postgres::PostgresStore::connect(&settings).unwrap())
+    }
 }

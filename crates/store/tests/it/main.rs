@@ -19,6 +19,10 @@ mod sqlite {
     store::conformance_suite!(crate::fresh::Directories::new());
 }
 
+mod postgres {
+    store::conformance_suite!(crate::fresh::Schemas::new());
+}
+
 fn session_id(number: u128) -> SessionId {
     SessionId(Uuid::from_u128(number))
 }

@@ -1,0 +1,394 @@
+//! A store on PostgreSQL: the same logs for several machines. A batch of appends is one statement that checks each
+//! session's claim and end and answers for each; what follows from the entries (keys, ids, open runs, list, turns, words)
+//! is written in the same transaction.
+//!
+//! | file | question |
+//! | --- | --- |
+//! | `append.rs` | how does a batch become durable, or each of its appends be refused? |
+//! | `claims.rs` | who may write a session, and how does one begin or end? |
+//! | `notes.rs` | what follows from entries, in the same transaction? |
+//! | `read.rs` | what is there? |
+
+mod append;
+mod claims;
+mod notes;
+mod read;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use session::{BlobHash, ChatKey, Entry, Hash, Link, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use tokio_postgres::{NoTls, Row};
+
+use crate::blob::{Blobs, hash_of};
+use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TurnRow};
+use crate::error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
+use crate::{
+    Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot,
+};
+
+/// Connections kept open at most.
+const CONNECTIONS_MAX: usize = 8;
+/// Every migration, in order. A released one is never changed.
+const MIGRATIONS: &[&str] = &[include_str!("postgres/migrations/0001_first.sql")];
+/// Keeps two processes from migrating at once: "EvTn".
+const MIGRATION_LOCK: i64 = 0x4576_546e;
+
+/// Where the store is.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// As PostgreSQL writes it: `postgresql://user@host/database`, or `host=… user=…`.
+    pub url: String,
+    /// The schema that holds the tables; made when it is not there.
+    pub schema: String,
+}
+
+/// Why a store was not opened. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenStoreError {
+    #[error("the address of the store cannot be read: {0}")]
+    Address(tokio_postgres::Error),
+    #[error("the store cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("the store was refused: {0}")]
+    Refused(String),
+}
+
+/// A store on PostgreSQL.
+pub struct PostgresStore {
+    pool: Pool,
+}
+
+impl std::fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresStore").finish_non_exhaustive()
+    }
+}
+
+/// What went wrong with a statement.
+type Fault = tokio_postgres::Error;
+
+impl PostgresStore {
+    /// Opens the store and brings its schema up to date.
+    ///
+    /// # Errors
+    /// When it cannot be reached, is set up to lose what it acknowledged, or was made by a newer version.
+    pub async fn open(settings: &Settings) -> Result<Self, OpenStoreError> {
+        let store = Self::connect(settings)?;
+        store.prepare(&settings.schema).await?;
+        Ok(store)
+    }
+
+    /// A store whose schema is up to date already. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// When the address cannot be read.
+    pub fn connect(settings: &Settings) -> Result<Self, OpenStoreError> {
+        let mut config: tokio_postgres::Config = settings.url.parse().map_err(OpenStoreError::Address)?;
+        let plain = settings.schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !plain || settings.schema.is_empty() {
+            return Err(OpenStoreError::Refused("a schema is named by letters, digits and _".to_owned()));
+        }
+        config.options(format!("-c search_path={}", settings.schema)).application_name("everturn");
+        let manager = Manager::from_config(
+            config,
+            NoTls,
+            ManagerConfig { recycling_method: RecyclingMethod::Verified },
+        );
+        let pool = Pool::builder(manager)
+            .max_size(CONNECTIONS_MAX)
+            .build()
+            .map_err(|error| OpenStoreError::Unreachable(error.to_string()))?;
+        Ok(Self { pool })
+    }
+
+    /// Checks that the server keeps what it acknowledges, and brings the schema up to date.
+    async fn prepare(&self, schema: &str) -> Result<(), OpenStoreError> {
+        let mut client =
+            self.pool.get().await.map_err(|error| OpenStoreError::Unreachable(error.to_string()))?;
+        for setting in ["fsync", "full_page_writes", "synchronous_commit"] {
+            let on: String =
+                client.query_one(&format!("SHOW {setting}"), &[]).await.map_err(unreachable)?.get(0);
+            if on == "off" {
+                return Err(OpenStoreError::Refused(format!(
+                    "PostgreSQL runs with {setting} = off and may lose what it acknowledged; switch it on"
+                )));
+            }
+        }
+        migrate(&mut client, schema).await
+    }
+
+    async fn client(&self) -> Result<Object, StoreError> {
+        // The hub asks for a revival, which is a connection that works.
+        self.pool.get().await.map_err(|error| Dead { reason: error.to_string() }.into())
+    }
+}
+
+fn unreachable(error: Fault) -> OpenStoreError {
+    OpenStoreError::Unreachable(error.to_string())
+}
+
+async fn migrate(client: &mut Object, schema: &str) -> Result<(), OpenStoreError> {
+    let transaction = client.transaction().await.map_err(unreachable)?;
+    let run = async {
+        transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&MIGRATION_LOCK]).await?;
+        transaction.batch_execute(&format!("CREATE SCHEMA IF NOT EXISTS {schema}")).await?;
+        transaction.batch_execute("CREATE TABLE IF NOT EXISTS migrations (version INT NOT NULL)").await?;
+        let row = transaction.query_one("SELECT coalesce(max(version), 0) FROM migrations", &[]).await?;
+        Ok::<i32, Fault>(row.get(0))
+    };
+    let version = run.await.map_err(unreachable)?;
+    let version = usize::try_from(version).unwrap_or(usize::MAX);
+    if version > MIGRATIONS.len() {
+        return Err(OpenStoreError::Refused(format!(
+            "the store has schema {version}, this version knows {}; start the newer version",
+            MIGRATIONS.len()
+        )));
+    }
+    for (migration, number) in MIGRATIONS.iter().zip(1_i32..).skip(version) {
+        transaction.batch_execute(migration).await.map_err(unreachable)?;
+        transaction.execute("INSERT INTO migrations VALUES ($1)", &[&number]).await.map_err(unreachable)?;
+    }
+    transaction.commit().await.map_err(unreachable)
+}
+
+/// A statement failed, and what it asked for did not happen.
+fn failed(doing: &'static str) -> impl Fn(Fault) -> StoreError {
+    move |error| {
+        if error.is_closed() || error.code().is_none() {
+            return Dead { reason: error.to_string() }.into();
+        }
+        let reason = error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string);
+        StoreError::Failed { doing, reason }
+    }
+}
+
+/// PostgreSQL has no unsigned numbers; ours never come near the end of the signed ones.
+fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn number(row: &Row, at: &str) -> u64 {
+    u64::try_from(row.get::<_, i64>(at)).unwrap_or(0)
+}
+
+fn hash(bytes: &[u8]) -> Hash {
+    Hash(bytes.try_into().unwrap_or_default())
+}
+
+/// A link from the columns `seq`, `epoch` and `hash`.
+fn link(row: &Row, seq: &str, epoch: &str, hash_at: &str) -> Link {
+    Link {
+        seq: Seq(number(row, seq)),
+        epoch: session::Epoch(number(row, epoch)),
+        hash: hash(row.get(hash_at)),
+    }
+}
+
+impl LogStore for PostgresStore {
+    fn claim<'a>(
+        &'a self,
+        session: SessionId,
+        node: NodeId,
+        claiming: Claiming,
+        now: Time,
+    ) -> BoxFuture<'a, Result<Claim, ClaimError>> {
+        async move {
+            let mut client = self.client().await?;
+            claims::claim(&mut client, session, node, claiming, now).await
+        }
+        .boxed()
+    }
+
+    fn heartbeat(&self, node: NodeId, now: Time) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            let client = self.client().await?;
+            let sql = "INSERT INTO nodes VALUES ($1, $2) ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at";
+            client.execute(sql, &[&node.0, &now.0]).await.map_err(failed("keep a heartbeat"))?;
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn append(&self, batch: Vec<Append>) -> BoxFuture<'_, Vec<Result<(), AppendError>>> {
+        async move {
+            match self.client().await {
+                Ok(mut client) => append::append(&mut client, &batch).await,
+                Err(error) => batch.iter().map(|_| Err(error.clone().into())).collect(),
+            }
+        }
+        .boxed()
+    }
+
+    fn read(
+        &self,
+        session: SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>> {
+        async move { read::entries(&self.client().await?, session, after, limit).await }.boxed()
+    }
+
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Opened, OpenError>> {
+        async move { read::open(&self.client().await?, session).await }.boxed()
+    }
+
+    fn find_key(
+        &self,
+        session: SessionId,
+        key: MessageKey,
+    ) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>> {
+        async move { read::key(&self.client().await?, session, &key).await.map_err(failed("look for a key")) }
+            .boxed()
+    }
+
+    fn save_snapshot(&self, session: SessionId, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            let client = self.client().await?;
+            let sql = "INSERT INTO snapshots SELECT no, $2, $3, $4, $5 FROM logs WHERE key = $1 AND NOT erased
+                       ON CONFLICT (no) DO UPDATE SET seq = excluded.seq, epoch = excluded.epoch, hash = excluded.hash,
+                       body = excluded.body WHERE snapshots.seq < excluded.seq";
+            let Link { seq, epoch, hash } = snapshot.at;
+            let (seq, epoch, hash) = (int(seq.0), int(epoch.0), hash.0.as_slice());
+            client
+                .execute(sql, &[&session.0, &seq, &epoch, &hash, &snapshot.state])
+                .await
+                .map_err(failed("keep a snapshot"))?;
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
+        async move { read::open_runs(&self.client().await?).await.map_err(failed("list open runs")) }.boxed()
+    }
+
+    fn waiting(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        async move {
+            let sql = "SELECT DISTINCT logs.no, key FROM turns JOIN logs USING (no) WHERE position IS NULL
+                       AND end_seq > base_seq ORDER BY logs.no";
+            read::sessions(&self.client().await?, sql).await.map_err(failed("list what waits"))
+        }
+        .boxed()
+    }
+
+    fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        async move {
+            let sql =
+                "SELECT no, key FROM list JOIN logs USING (no) WHERE owed > 0 AND shelf >= 0 ORDER BY no";
+            read::sessions(&self.client().await?, sql).await.map_err(failed("list what is owed"))
+        }
+        .boxed()
+    }
+
+    fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
+        async move {
+            let mut client = self.client().await?;
+            claims::erase(&mut client, claim).await
+        }
+        .boxed()
+    }
+
+    fn revive(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            // The pool checks a connection before it lends it; one that works is all there is to bring back.
+            self.client().await?.batch_execute("SELECT 1").await.map_err(failed("reach PostgreSQL"))
+        }
+        .boxed()
+    }
+}
+
+impl Catalog for PostgresStore {
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<ListRow>, StoreError>> {
+        async move { read::list(&self.client().await?, query).await.map_err(failed("list sessions")) }.boxed()
+    }
+
+    fn turns(
+        &self,
+        session: SessionId,
+        before: Option<TurnId>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
+        async move {
+            read::turns(&self.client().await?, session, before, count).await.map_err(failed("list turns"))
+        }
+        .boxed()
+    }
+
+    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        async move { read::search(&self.client().await?, &words, count).await.map_err(failed("search")) }
+            .boxed()
+    }
+
+    fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        // Everything is written with the entries that it follows from.
+        async move { self.client().await.map(drop) }.boxed()
+    }
+
+    fn lag_micros(&self) -> i64 {
+        0
+    }
+}
+
+impl Blobs for PostgresStore {
+    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
+        async move {
+            let hash = hash_of(&bytes);
+            let sql = "INSERT INTO blobs VALUES ($1, $2) ON CONFLICT DO NOTHING";
+            self.client().await?.execute(sql, &[&hash.0, &bytes]).await.map_err(failed("keep a blob"))?;
+            Ok(hash)
+        }
+        .boxed()
+    }
+
+    fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
+        async move {
+            let client = self.client().await?;
+            let row = client.query_opt("SELECT bytes FROM blobs WHERE blob = $1", &[&hash.0]).await;
+            let bytes: Option<Vec<u8>> = row.map_err(failed("read a blob"))?.map(|row| row.get(0));
+            match bytes {
+                Some(bytes) if hash_of(&bytes) != hash => Err(StoreError::Failed {
+                    doing: "read a blob",
+                    reason: format!("the bytes of {} changed", hash.0),
+                }),
+                bytes => Ok(bytes),
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Bindings for PostgresStore {
+    fn binding(&self, chat: ChatKey) -> BoxFuture<'_, Result<Option<Binding>, StoreError>> {
+        async move { read::binding(&self.client().await?, &chat).await.map_err(failed("find a chat")) }
+            .boxed()
+    }
+
+    fn bind(
+        &self,
+        chat: ChatKey,
+        known: Option<Binding>,
+        binding: Binding,
+    ) -> BoxFuture<'_, Result<Bound, StoreError>> {
+        async move {
+            let client = self.client().await?;
+            claims::bind(&client, &chat, known, binding).await.map_err(failed("bind a chat"))
+        }
+        .boxed()
+    }
+
+    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        async move {
+            let sql =
+                "SELECT 1 FROM logs JOIN session_ids USING (no) JOIN chats ON chats.session = session_ids.id
+                       WHERE logs.key = $1 UNION ALL SELECT 1 FROM chats WHERE session = $1 LIMIT 1";
+            let found = self.client().await?.query_opt(sql, &[&session.0]).await;
+            Ok(found.map_err(failed("find a session's chat"))?.is_some())
+        }
+        .boxed()
+    }
+
+    fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {
+        async move { read::chats(&self.client().await?).await.map_err(failed("list the chats")) }.boxed()
+    }
+}

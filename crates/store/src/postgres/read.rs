@@ -1,0 +1,241 @@
+//! Reads logs, the list, turns, words and chats.
+
+use deadpool_postgres::{Client, GenericClient};
+use session::{
+    ChatKey, Damage, Entry, Epoch, Fingerprint, Link, MessageKey, RunId, Seq, SessionId, SlotNo, Time, TurnId,
+};
+use tokio_postgres::Row;
+
+use crate::catalog::{DocumentKind, Hit, ListQuery, ListRow, TurnRow};
+use crate::error::{OpenError, ReadError};
+use crate::{Binding, ChatRow, KeyUse, OpenRun, Opened, Snapshot};
+
+use super::notes::{shelf_number, spaced};
+use super::{Fault, failed, hash, int, link, number};
+
+/// A log by the id under which it was made, or by any that leads to it.
+async fn find<C: GenericClient>(client: &C, session: SessionId) -> Result<Option<i64>, Fault> {
+    let sql = "SELECT no FROM logs WHERE key = $1 AND NOT erased
+               UNION ALL SELECT no FROM session_ids WHERE id = $1 AND no IS NOT NULL LIMIT 1";
+    Ok(client.query_opt(sql, &[&session.0]).await?.map(|row| row.get(0)))
+}
+
+/// A log that can be branched from.
+pub(super) async fn made<C: GenericClient>(client: &C, session: SessionId) -> Result<Option<i64>, Fault> {
+    find(client, session).await
+}
+
+pub(super) async fn entries(
+    client: &Client,
+    session: SessionId,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Entry>, ReadError> {
+    let failed = |error| ReadError::from(failed("read a log")(error));
+    let no = find(client, session).await.map_err(failed)?.ok_or(ReadError::Unknown(session))?;
+    let row = client.query_one("SELECT end_seq FROM logs WHERE no = $1", &[&no]).await.map_err(failed)?;
+    let head = Seq(number(&row, "end_seq"));
+    if after > head {
+        return Err(ReadError::BeyondEnd { after, head });
+    }
+    stretch(client, no, after, limit).await
+}
+
+/// Entries of a log after `after`, checked against the chain.
+pub(super) async fn stretch<C: GenericClient>(
+    client: &C,
+    no: i64,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Entry>, ReadError> {
+    let failed = |error| ReadError::from(failed("read a log")(error));
+    let sql =
+        "SELECT seq, time, epoch, hash, body FROM entries WHERE no = $1 AND seq >= $2 ORDER BY seq LIMIT $3";
+    // The one before is where the chain is taken up.
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX - 1).saturating_add(1);
+    let rows = client.query(sql, &[&no, &int(after.0), &limit]).await.map_err(failed)?;
+    let mut rows = rows.iter();
+    let mut last = Link::START;
+    if after > Seq(0) {
+        match rows.next().filter(|row| number(row, "seq") == after.0) {
+            Some(row) => last = link(row, "seq", "epoch", "hash"),
+            None => return Ok(Vec::new()),
+        }
+    }
+    let mut entries = Vec::with_capacity(rows.len());
+    for row in rows.take(usize::try_from(limit - 1).unwrap_or(usize::MAX)) {
+        match entry(&last, row) {
+            Ok(entry) => {
+                last = entry.link();
+                entries.push(entry);
+            }
+            Err(damage) if entries.is_empty() => return Err(ReadError::Damaged { intact: last.seq, damage }),
+            Err(_) => break,
+        }
+    }
+    Ok(entries)
+}
+
+/// The entries after the first of some rows, as far as they fit the chain.
+pub(super) fn chained(rows: &[Row]) -> Vec<Entry> {
+    let Some((first, rows)) = rows.split_first() else { return Vec::new() };
+    let mut last = link(first, "seq", "epoch", "hash");
+    let mut entries = Vec::with_capacity(rows.len());
+    for row in rows {
+        let Ok(entry) = entry(&last, row) else { break };
+        last = entry.link();
+        entries.push(entry);
+    }
+    entries
+}
+
+fn entry(last: &Link, row: &Row) -> Result<Entry, Damage> {
+    let (seq, time, epoch) = (Seq(number(row, "seq")), Time(row.get("time")), Epoch(number(row, "epoch")));
+    Entry::open(last, seq, time, epoch, row.get::<_, &str>("body"), Some(hash(row.get("hash"))))
+}
+
+pub(super) async fn open(client: &Client, session: SessionId) -> Result<Opened, OpenError> {
+    let failed = |error| OpenError::from(failed("open a session")(error));
+    let sql = "SELECT logs.key, end_seq, end_epoch, end_hash, end_seq > base_seq AS begun, session_ids.no,
+               snapshots.seq, snapshots.epoch, snapshots.hash, snapshots.body
+               FROM session_ids LEFT JOIN logs USING (no) LEFT JOIN snapshots USING (no) WHERE session_ids.id = $1";
+    let row =
+        client.query_opt(sql, &[&session.0]).await.map_err(failed)?.ok_or(OpenError::Unknown(session))?;
+    if row.get::<_, Option<i64>>("no").is_none() {
+        return Err(OpenError::Deleted(session));
+    }
+    // Claimed, but its first entry never came: there is no such session for anyone.
+    if !row.get::<_, bool>("begun") {
+        return Err(OpenError::Unknown(session));
+    }
+    let snapshot = row
+        .get::<_, Option<i64>>("seq")
+        .map(|_| Snapshot { at: link(&row, "seq", "epoch", "hash"), state: row.get("body") });
+    let end = link(&row, "end_seq", "end_epoch", "end_hash");
+    Ok(Opened { session: SessionId(row.get("key")), end, snapshot })
+}
+
+pub(super) async fn key(
+    client: &Client,
+    session: SessionId,
+    key: &MessageKey,
+) -> Result<Option<KeyUse>, Fault> {
+    let Some(no) = find(client, session).await? else { return Ok(None) };
+    let sql = "SELECT seq, fingerprint FROM keys WHERE no = $1 AND key = $2";
+    let row = client.query_opt(sql, &[&no, &key.0.as_bytes()]).await?;
+    Ok(row.map(|row| KeyUse {
+        seq: Seq(number(&row, "seq")),
+        fingerprint: Fingerprint(row.get::<_, &[u8]>("fingerprint").try_into().unwrap_or_default()),
+    }))
+}
+
+pub(super) async fn open_runs(client: &Client) -> Result<Vec<OpenRun>, Fault> {
+    let sql = "SELECT key, run, spool FROM open_runs JOIN logs USING (no) ORDER BY no, run";
+    let rows = client.query(sql, &[]).await?;
+    let run = |row: &Row| OpenRun {
+        session: SessionId(row.get("key")),
+        run: RunId(number(row, "run")),
+        spool: row.get::<_, Option<i64>>("spool").and_then(|slot| u64::try_from(slot).ok()).map(SlotNo),
+    };
+    Ok(rows.iter().map(run).collect())
+}
+
+/// Sessions that a query names in its column `key`.
+pub(super) async fn sessions(client: &Client, sql: &str) -> Result<Vec<SessionId>, Fault> {
+    Ok(client.query(sql, &[]).await?.iter().map(|row| SessionId(row.get("key"))).collect())
+}
+
+pub(super) async fn list_row<C: GenericClient>(client: &C, no: i64) -> Result<Option<ListRow>, Fault> {
+    let row = client.query_opt("SELECT row FROM list WHERE no = $1", &[&no]).await?;
+    Ok(row.and_then(|row| serde_json::from_str(row.get(0)).ok()))
+}
+
+pub(super) async fn list(client: &Client, query: ListQuery) -> Result<Vec<ListRow>, Fault> {
+    let sql = "SELECT row FROM list WHERE shelf = $1 AND (active_at, no) < ($2, $3)
+               ORDER BY active_at DESC, no DESC LIMIT $4";
+    let (time, no) = match query.before {
+        None => (i64::MAX, i64::MAX),
+        Some((time, session)) => (time.0, find(client, session).await?.unwrap_or(i64::MAX)),
+    };
+    let (shelf, count) = (shelf_number(query.shelf), i64::try_from(query.count).unwrap_or(i64::MAX));
+    let rows = client.query(sql, &[&shelf, &time, &no, &count]).await?;
+    Ok(rows.iter().filter_map(|row| serde_json::from_str(row.get(0)).ok()).collect())
+}
+
+pub(super) async fn turns(
+    client: &Client,
+    session: SessionId,
+    before: Option<TurnId>,
+    count: usize,
+) -> Result<Vec<TurnRow>, Fault> {
+    let Some(no) = find(client, session).await? else { return Ok(Vec::new()) };
+    let end: Option<i64> = match before {
+        None => None,
+        Some(turn) => client
+            .query_opt("SELECT position FROM turns WHERE no = $1 AND turn = $2", &[&no, &int(turn.0)])
+            .await?
+            .and_then(|row| row.get(0)),
+    };
+    let sql =
+        "SELECT turn, position, message, last FROM turns WHERE no = $1 AND position < $2 AND hidden IS NULL
+               ORDER BY position DESC LIMIT $3";
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let rows = client.query(sql, &[&no, &end.unwrap_or(i64::MAX), &count]).await?;
+    let turn = |row: &Row| TurnRow {
+        position: Seq(number(row, "position")),
+        turn: TurnId(number(row, "turn")),
+        message: Seq(number(row, "message")),
+        last: Seq(number(row, "last")),
+    };
+    Ok(rows.iter().map(turn).collect())
+}
+
+pub(super) async fn search(client: &Client, words: &str, count: usize) -> Result<Vec<Hit>, Fault> {
+    let phrases: Vec<String> = words
+        .split_whitespace()
+        .map(|part| spaced(part, part.len() * 4))
+        .filter(|part| !part.is_empty())
+        .collect();
+    if phrases.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT logs.key, turn, run FROM documents JOIN logs USING (no)
+               WHERE NOT EXISTS (SELECT 1 FROM unnest($1::TEXT[]) AS phrase (text)
+                   WHERE NOT words @@ phraseto_tsquery('simple', phrase.text))
+               AND words @@ phraseto_tsquery('simple', $2) ORDER BY id DESC LIMIT $3";
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let rows = client.query(sql, &[&phrases, &phrases[0], &count]).await?;
+    let hit = |row: &Row| Hit {
+        session: SessionId(row.get("key")),
+        turn: TurnId(number(row, "turn")),
+        kind: match number(row, "run") {
+            0 => DocumentKind::Message,
+            run => DocumentKind::Answer(RunId(run)),
+        },
+    };
+    Ok(rows.iter().map(hit).collect())
+}
+
+pub(super) async fn binding(client: &Client, chat: &ChatKey) -> Result<Option<Binding>, Fault> {
+    let sql = "SELECT session, suspended FROM chats WHERE chat = $1";
+    let row = client.query_opt(sql, &[&chat.to_text().into_bytes()]).await?;
+    Ok(row.map(|row| Binding { session: SessionId(row.get(0)), suspended: row.get(1) }))
+}
+
+pub(super) async fn chats(client: &Client) -> Result<Vec<ChatRow>, Fault> {
+    let sql = "SELECT chat, chats.session, suspended, list.row FROM chats
+               LEFT JOIN session_ids ON session_ids.id = chats.session LEFT JOIN list USING (no) ORDER BY chat";
+    let rows = client.query(sql, &[]).await?;
+    let chat = |row: &Row| {
+        let listed: Option<ListRow> =
+            row.get::<_, Option<&str>>("row").and_then(|row| serde_json::from_str(row).ok());
+        Some(ChatRow {
+            chat: ChatKey::from_text(std::str::from_utf8(row.get("chat")).ok()?)?,
+            binding: Binding { session: SessionId(row.get("session")), suspended: row.get("suspended") },
+            active_at: listed.as_ref().map_or(Time(0), |row| row.active_at),
+            interrupted: listed.as_ref().map_or(0, |row| row.interrupted),
+            resume_pending: listed.is_some_and(|row| row.resume_pending),
+        })
+    };
+    Ok(rows.iter().filter_map(chat).collect())
+}
