@@ -14,6 +14,8 @@ mod claims;
 mod notes;
 mod read;
 
+use std::time::Duration;
+
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -29,6 +31,9 @@ use crate::{
 
 /// Connections kept open at most.
 const CONNECTIONS_MAX: usize = 8;
+/// How long the lock of a process that died may take to be free.
+const LOCK_TRIES: u32 = 250;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// Every migration, in order. A released one is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("postgres/migrations/0001_first.sql")];
 /// Keeps two processes from migrating at once: "EvTn".
@@ -52,11 +57,17 @@ pub enum OpenStoreError {
     Unreachable(String),
     #[error("the store was refused: {0}")]
     Refused(String),
+    #[error("another process uses the store; stop it first")]
+    InUse,
 }
 
 /// A store on PostgreSQL.
 pub struct PostgresStore {
     pool: Pool,
+    config: tokio_postgres::Config,
+    schema: String,
+    /// Says to other processes that this one uses the store, for as long as it is open.
+    lock: tokio::sync::Mutex<Option<tokio_postgres::Client>>,
 }
 
 impl std::fmt::Debug for PostgresStore {
@@ -75,7 +86,12 @@ impl PostgresStore {
     /// When it cannot be reached, is set up to lose what it acknowledged, or was made by a newer version.
     pub async fn open(settings: &Settings) -> Result<Self, OpenStoreError> {
         let store = Self::connect(settings)?;
-        store.prepare(&settings.schema).await?;
+        store.prepare().await?;
+        store.take_lock().await?;
+        // The lock proves that every earlier process is gone, so nobody has to wait for its heartbeat to lapse.
+        let client = store.client().await.map_err(|error| OpenStoreError::Unreachable(error.to_string()))?;
+        client.execute("DELETE FROM nodes", &[]).await.map_err(unreachable)?;
+        drop(client);
         Ok(store)
     }
 
@@ -91,7 +107,7 @@ impl PostgresStore {
         }
         config.options(format!("-c search_path={}", settings.schema)).application_name("everturn");
         let manager = Manager::from_config(
-            config,
+            config.clone(),
             NoTls,
             ManagerConfig { recycling_method: RecyclingMethod::Verified },
         );
@@ -99,11 +115,33 @@ impl PostgresStore {
             .max_size(CONNECTIONS_MAX)
             .build()
             .map_err(|error| OpenStoreError::Unreachable(error.to_string()))?;
-        Ok(Self { pool })
+        Ok(Self { pool, config, schema: settings.schema.clone(), lock: tokio::sync::Mutex::default() })
+    }
+
+    /// Takes the lock of the store, on a connection that stays open. One that a process held that died is free as soon
+    /// as PostgreSQL has noticed.
+    async fn take_lock(&self) -> Result<(), OpenStoreError> {
+        let mut lock = self.lock.lock().await;
+        if lock.as_ref().is_some_and(|client| !client.is_closed()) {
+            return Ok(());
+        }
+        let (client, connection) = self.config.connect(NoTls).await.map_err(unreachable)?;
+        // It ends with the client, and whoever asks the client hears why.
+        tokio::spawn(connection.map(drop));
+        for _ in 0..LOCK_TRIES {
+            let sql = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))";
+            let taken: bool = client.query_one(sql, &[&self.schema]).await.map_err(unreachable)?.get(0);
+            if taken {
+                *lock = Some(client);
+                return Ok(());
+            }
+            tokio::time::sleep(LOCK_PAUSE).await;
+        }
+        Err(OpenStoreError::InUse)
     }
 
     /// Checks that the server keeps what it acknowledges, and brings the schema up to date.
-    async fn prepare(&self, schema: &str) -> Result<(), OpenStoreError> {
+    async fn prepare(&self) -> Result<(), OpenStoreError> {
         let mut client =
             self.pool.get().await.map_err(|error| OpenStoreError::Unreachable(error.to_string()))?;
         for setting in ["fsync", "full_page_writes", "synchronous_commit"] {
@@ -115,7 +153,7 @@ impl PostgresStore {
                 )));
             }
         }
-        migrate(&mut client, schema).await
+        migrate(&mut client, &self.schema).await
     }
 
     async fn client(&self) -> Result<Object, StoreError> {
@@ -291,7 +329,11 @@ impl LogStore for PostgresStore {
 
     fn revive(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         async move {
-            // The pool checks a connection before it lends it; one that works is all there is to bring back.
+            // The pool checks a connection before it lends it; one that works, and the lock, is all there is to bring back.
+            let has_lock = self.lock.lock().await.is_some();
+            if has_lock {
+                self.take_lock().await.map_err(|error| Dead { reason: error.to_string() })?;
+            }
             self.client().await?.batch_execute("SELECT 1").await.map_err(failed("reach PostgreSQL"))
         }
         .boxed()

@@ -8,6 +8,7 @@ use std::time::Duration;
 use hub::{Create, Followed, Hub, Remembers, SessionHandle, Settings};
 use session::{AfterCrash, Command, Entry, Message, PostMode, Seq, View};
 use store::Store;
+use store::postgres::PostgresStore;
 use store::sqlite::SqliteStore;
 use tempfile::TempDir;
 use tokio::runtime::{Handle, Runtime};
@@ -49,6 +50,8 @@ pub struct World {
     pub clock: Arc<HandClock>,
     pub agent: Arc<ScriptedAgent>,
     pub memory: ScriptedMemory,
+    /// Where the store is, when it is not in the directory.
+    postgres: Option<store::postgres::Settings>,
     live: Option<Live>,
 }
 
@@ -69,7 +72,8 @@ impl World {
     pub fn with(settings: WorldSettings) -> Self {
         let directory = tempfile::tempdir().expect("make a directory");
         let (clock, agent, memory) = (Arc::default(), Arc::default(), ScriptedMemory::default());
-        let mut world = Self { directory, settings, clock, agent, memory, live: None };
+        let postgres = on_postgres().then(postgres_settings);
+        let mut world = Self { directory, settings, clock, agent, memory, postgres, live: None };
         world.start();
         world
     }
@@ -78,15 +82,21 @@ impl World {
     pub fn start(&mut self) {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .enable_time()
+            .enable_all()
             .build()
             .expect("make a runtime");
-        let data = store::sqlite::Settings {
-            directory: self.path().to_owned(),
-            reserve_bytes: self.settings.reserve_bytes,
+        let store: Arc<dyn Store> = match &self.postgres {
+            Some(settings) => {
+                let opened = runtime.block_on(PostgresStore::open(settings));
+                Arc::new(opened.expect("open the store"))
+            }
+            None => {
+                let (directory, reserve_bytes) = (self.path().to_owned(), self.settings.reserve_bytes);
+                let settings = store::sqlite::Settings { directory, reserve_bytes };
+                Arc::new(SqliteStore::open(settings).expect("open the store"))
+            }
         };
-        let sqlite = SqliteStore::open(data).expect("open the store");
-        let store = Arc::new(RefusingStore::new(Arc::new(sqlite)));
+        let store = Arc::new(RefusingStore::new(store));
         let mut settings = Settings::new(self.spool());
         settings.slots = 8;
         settings.after_crash = self.settings.after_crash;
@@ -193,6 +203,18 @@ impl World {
             store.read(id, Seq(0), usize::MAX).await.expect("read the log")
         })
     }
+}
+
+/// Whether worlds stand on PostgreSQL, as the tests' environment says.
+pub fn on_postgres() -> bool {
+    std::env::var_os("EVERTURN_TEST_STORE").is_some_and(|store| store == "postgres")
+}
+
+/// A schema of its own on the server that was started for the tests.
+fn postgres_settings() -> store::postgres::Settings {
+    let url = std::env::var(crate::postgres::VARIABLE)
+        .expect("no PostgreSQL was started for this test: run it with `just contract`");
+    store::postgres::Settings { url, schema: format!("w{}", uuid::Uuid::now_v7().simple()) }
 }
 
 impl Default for World {
