@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use hub::{Clock, Hub, SystemClock};
 use session::{AfterCrash, BlobHash, InterruptReason, Time};
 use store::Store;
+use store::postgres::PostgresStore;
 use store::sqlite::SqliteStore;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +32,17 @@ pub(crate) struct Server {
     pub(crate) first_token: Option<String>,
 }
 
+/// SQLite in the data directory, unless the configuration names a PostgreSQL server.
+async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+    if let Some(url) = &config.postgres {
+        let settings = store::postgres::Settings { url: url.clone(), schema: "everturn".to_owned() };
+        return Ok(Arc::new(PostgresStore::open(&settings).await.context("open the store on PostgreSQL")?));
+    }
+    let settings = store::sqlite::Settings::new(&config.data);
+    let opening = tokio::task::spawn_blocking(move || SqliteStore::open(settings));
+    Ok(Arc::new(opening.await?.with_context(|| format!("open {}", config.data.display()))?))
+}
+
 impl Server {
     /// Opens the store, repairs what was cut off, and listens.
     ///
@@ -44,10 +56,7 @@ impl Server {
         let listener =
             TcpListener::bind(config.listen).await.with_context(|| format!("listen on {}", config.listen))?;
         token::make_private(&config.data).with_context(|| format!("make {}", config.data.display()))?;
-        let settings = store::sqlite::Settings::new(&config.data);
-        let opening = tokio::task::spawn_blocking(move || SqliteStore::open(settings));
-        let store: Arc<dyn Store> =
-            Arc::new(opening.await?.with_context(|| format!("open {}", config.data.display()))?);
+        let store = open_store(config).await?;
         let transport: Arc<dyn Transport> = Arc::new(HttpTransport::new()?);
         let models =
             config.models.iter().map(|model| make_model(model, &transport)).collect::<anyhow::Result<_>>()?;

@@ -14,6 +14,9 @@ pub(crate) struct Config {
     /// Where sessions are kept.
     #[serde(default = "data_directory")]
     pub(crate) data: PathBuf,
+    /// Keeps sessions on this PostgreSQL server instead of in the data directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) postgres: Option<String>,
     /// Where the server listens. Loopback only.
     #[serde(default = "listen_address")]
     pub(crate) listen: SocketAddr,
@@ -164,6 +167,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             data: data_directory(),
+            postgres: None,
             listen: listen_address(),
             instructions: None,
             after_crash: AfterCrashConfig::default(),

@@ -14,6 +14,7 @@ mod claims;
 mod notes;
 mod read;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
@@ -67,7 +68,7 @@ pub struct PostgresStore {
     config: tokio_postgres::Config,
     schema: String,
     /// Says to other processes that this one uses the store, for as long as it is open.
-    lock: tokio::sync::Mutex<Option<tokio_postgres::Client>>,
+    lock: Mutex<Option<tokio_postgres::Client>>,
 }
 
 impl std::fmt::Debug for PostgresStore {
@@ -115,14 +116,21 @@ impl PostgresStore {
             .max_size(CONNECTIONS_MAX)
             .build()
             .map_err(|error| OpenStoreError::Unreachable(error.to_string()))?;
-        Ok(Self { pool, config, schema: settings.schema.clone(), lock: tokio::sync::Mutex::default() })
+        Ok(Self { pool, config, schema: settings.schema.clone(), lock: Mutex::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<tokio_postgres::Client>> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the lock of the store, on a connection that stays open. One that a process held that died is free as soon
     /// as PostgreSQL has noticed.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a connection is driven by a task of its own; it does nothing else"
+    )]
     async fn take_lock(&self) -> Result<(), OpenStoreError> {
-        let mut lock = self.lock.lock().await;
-        if lock.as_ref().is_some_and(|client| !client.is_closed()) {
+        if self.lock().as_ref().is_some_and(|client| !client.is_closed()) {
             return Ok(());
         }
         let (client, connection) = self.config.connect(NoTls).await.map_err(unreachable)?;
@@ -132,7 +140,7 @@ impl PostgresStore {
             let sql = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))";
             let taken: bool = client.query_one(sql, &[&self.schema]).await.map_err(unreachable)?.get(0);
             if taken {
-                *lock = Some(client);
+                *self.lock() = Some(client);
                 return Ok(());
             }
             tokio::time::sleep(LOCK_PAUSE).await;
@@ -330,7 +338,7 @@ impl LogStore for PostgresStore {
     fn revive(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         async move {
             // The pool checks a connection before it lends it; one that works, and the lock, is all there is to bring back.
-            let has_lock = self.lock.lock().await.is_some();
+            let has_lock = self.lock().is_some();
             if has_lock {
                 self.take_lock().await.map_err(|error| Dead { reason: error.to_string() })?;
             }

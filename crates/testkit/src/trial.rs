@@ -85,6 +85,8 @@ pub struct Setup {
     pub takes_prefix: bool,
     pub tools: bool,
     pub window_tokens: u64,
+    /// Where sessions are kept, when it is not in the data directory.
+    pub postgres: Option<String>,
 }
 
 impl Setup {
@@ -105,6 +107,7 @@ impl Setup {
             takes_prefix: true,
             tools: true,
             window_tokens: 1_000_000,
+            postgres: None,
         })
     }
 
@@ -116,8 +119,9 @@ impl Setup {
         std::fs::create_dir_all(&self.home)?;
         let Self { data, port, provider, model_url, model, takes_prefix, tools, window_tokens, .. } = self;
         let output_tokens_max = window_tokens / 4;
+        let postgres = self.postgres.as_ref().map_or(String::new(), |url| format!("postgres = {url:?}\n"));
         let config = format!(
-            "data = {data:?}\nlisten = \"127.0.0.1:{port}\"\ndrain_seconds = 5\n[[models]]\nname = \"trial\"\n\
+            "data = {data:?}\n{postgres}listen = \"127.0.0.1:{port}\"\ndrain_seconds = 5\n[[models]]\nname = \"trial\"\n\
              provider = {provider:?}\nurl = {model_url:?}\nmodel = {model:?}\ntakes_prefix = {takes_prefix}\n\
              tools = {tools}\nwindow_tokens = {window_tokens}\noutput_tokens_max = {output_tokens_max}\n"
         );

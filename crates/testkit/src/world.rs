@@ -128,6 +128,18 @@ impl World {
         self.directory.path()
     }
 
+    /// Where the store is, when it is on PostgreSQL.
+    pub fn postgres(&self) -> Option<&store::postgres::Settings> {
+        self.postgres.as_ref()
+    }
+
+    /// Lets the store make all the connections that it may ever have.
+    pub fn warm_up(&self) {
+        let store: Arc<dyn Store> = self.store();
+        let nobody = session::SessionId(uuid::Uuid::nil());
+        self.run(futures_util::future::join_all((0..64).map(|_| store.open(nobody))));
+    }
+
     /// Where the spool slots are.
     pub fn spool(&self) -> PathBuf {
         self.path().join("spool")
@@ -211,6 +223,10 @@ pub fn on_postgres() -> bool {
 }
 
 /// A schema of its own on the server that was started for the tests.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests are told by their environment, and a schema needs a new name"
+)]
 fn postgres_settings() -> store::postgres::Settings {
     let url = std::env::var(crate::postgres::VARIABLE)
         .expect("no PostgreSQL was started for this test: run it with `just contract`");

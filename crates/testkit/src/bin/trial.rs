@@ -1,4 +1,4 @@
-//! The released binary on trial, with an independent judge: `trial judge [--full]`, `trial campaign --hours N`.
+//! The released binary on trial, with an independent judge: `trial judge [--full | --postgres]`, `trial campaign --hours N`.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use testkit::Report;
 use testkit::crash::child::freeze;
 use testkit::crash::disk::{Disk, Tools};
 use testkit::dice::Dice;
+use testkit::postgres::Postgres;
 use testkit::trial::{Judge, Setup, now, progress, scripted_model};
 
 /// Sessions that are played at once.
@@ -27,6 +28,7 @@ fn main() -> anyhow::Result<()> {
     let seed: u64 = number("--seed").unwrap_or(1);
     let mut report = Report::default();
     match words.first() {
+        Some(&"judge") if words.contains(&"--postgres") => on_postgres(&mut report, seed)?,
         Some(&"judge") => {
             let (kills, cuts) = if words.contains(&"--full") { (500, 200) } else { (60, 40) };
             trial(&mut report, "judge", Until::Count { kills, cuts }, seed)?;
@@ -40,12 +42,53 @@ fn main() -> anyhow::Result<()> {
                 .context("usage: campaign --hours N")?;
             trial(&mut report, "campaign", Until::Time(Duration::from_secs_f64(hours * 3_600.0)), seed)?;
         }
-        _ => bail!("usage: trial judge [--full] | campaign --hours N"),
+        _ => bail!("usage: trial judge [--full | --postgres] | campaign --hours N"),
     }
     let name = words.first().copied().unwrap_or("trial");
     if !report.verdict(name) {
         std::process::exit(1);
     }
+    Ok(())
+}
+
+/// Kills of the server, and of the PostgreSQL server behind it.
+const POSTGRES_TRIAL: (u64, u64) = (60, 20);
+
+/// The same on PostgreSQL, which is killed as well, and comes back while the server waits for it.
+fn on_postgres(report: &mut Report, seed: u64) -> anyhow::Result<()> {
+    let mut postgres = Postgres::start()?;
+    let home = tempfile::tempdir()?;
+    let (_model, model_port) = scripted_model()?;
+    let setup = Setup { postgres: Some(postgres.url()), ..Setup::at(home.path(), model_port)? };
+    let token = setup.prepare()?;
+    let mut server = setup.serve()?;
+    let judge = Judge::start(&setup, &token, &home.path().join("history"), SESSIONS, seed)?;
+    let mut dice = Dice::new(seed);
+    let (mut kills, mut store_kills) = (0, 0);
+    let (mut slowest, begun) = (Duration::ZERO, now());
+    while (kills, store_kills) != POSTGRES_TRIAL {
+        std::thread::sleep(Duration::from_millis(50 + dice.below(500)));
+        if store_kills < POSTGRES_TRIAL.1 && (kills == POSTGRES_TRIAL.0 || dice.chance(25)) {
+            postgres.kill()?;
+            std::thread::sleep(Duration::from_millis(dice.below(300)));
+            postgres.restart()?;
+            store_kills += 1;
+        } else {
+            server.kill();
+            kills += 1;
+            let starting = now();
+            server = setup.serve()?;
+            slowest = slowest.max(starting.elapsed());
+        }
+        progress(&format!("{kills} kills, {store_kills} of PostgreSQL, {} s", begun.elapsed().as_secs()));
+    }
+    progress("");
+    let well = tell(report, "judge-postgres", judge)?;
+    report.line("judge-postgres.kills", kills, POSTGRES_TRIAL.0, kills >= POSTGRES_TRIAL.0);
+    report.line("judge-postgres.store_kills", store_kills, POSTGRES_TRIAL.1, store_kills >= POSTGRES_TRIAL.1);
+    report.note(&format!("slowest start {} ms; {} s in all", slowest.as_millis(), begun.elapsed().as_secs()));
+    report.line("judge-postgres.verdict", if well { "sound" } else { "not sound" }, "sound", well);
+    server.kill();
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use session::{
 };
 use testkit::{Gate, Script, World, WorldSettings, script};
 
-use crate::kit::count;
+use crate::kit::{Outside, Sql, count};
 
 /// The time that the hand clock shows.
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -154,10 +154,8 @@ fn g3_a_log_of_an_older_version_is_neither() {
     assert_eq!(count(&world.log(&session(&world, &arrived)), kinds), 0, "nothing of it is in the log");
     world.crash();
     // The row as it was before anything could be suspended.
-    let file = rusqlite::Connection::open(world.path().join("everturn.db")).expect("open the database");
     let row = "INSERT INTO chats (chat, session) SELECT 'main:matrix:group:b', session FROM chats";
-    assert_eq!(file.execute(row, []).expect("write an old row"), 1);
-    drop(file);
+    Outside::of(&world).change(Sql::both(row));
     world.start();
     let old = ChatKey { chat: "b".to_owned(), thread: None, ..key("b") };
     let status = world.run(world.hub().chat(old).status()).expect("look").expect("the old row is known");

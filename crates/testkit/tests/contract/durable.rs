@@ -7,7 +7,7 @@ use session::{Command, Event, Flag, Message, PostMode, Session, SessionId};
 use testkit::{Gate, World, script};
 use uuid::Uuid;
 
-use crate::kit::{cold, count, database, lines, list, message, newest_run, post, post_once, states};
+use crate::kit::{Outside, Sql, cold, count, lines, list, message, newest_run, post, post_once, states};
 
 fn rename(title: &str) -> Command {
     Command::Rename { title: title.to_owned() }
@@ -79,9 +79,8 @@ fn p8_a_message_is_on_disk_before_it_is_acknowledged() {
     let session = world.create();
     for text in ["first", "second", "third"] {
         let seq = world.submit(&session, post(text, PostMode::Queue)).turn.unwrap();
-        let body: String = database(&world)
-            .query_row("SELECT body FROM tail WHERE seq = ?", [seq.0], |row| row.get(0))
-            .expect("another process reads it");
+        let sql = |table: &str| format!("SELECT body FROM {table} WHERE seq = {}", seq.0);
+        let body = Outside::of(&world).ask(Sql { sqlite: &sql("tail"), postgres: &sql("entries") }).concat();
         assert!(body.contains(text), "{body}");
     }
 }
@@ -189,8 +188,7 @@ fn p13_an_unknown_session_is_reported_and_nothing_is_made() {
     assert!(world.run(unknown.follow(session::Seq(0))).is_err());
     assert!(world.run(world.hub().branch(unknown.session(), session::TurnId(1))).is_err());
     assert_eq!((list(&world), world.hub().writers()), (Vec::new(), 0));
-    let rows: i64 = database(&world).query_row("SELECT count(*) FROM logs", [], |row| row.get(0)).unwrap();
-    assert_eq!(rows, 0);
+    assert_eq!(Outside::of(&world).ask(Sql::both("SELECT count(*) FROM logs")), ["0"]);
 }
 
 #[test]

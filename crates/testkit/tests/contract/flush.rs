@@ -8,7 +8,7 @@ use session::{Command, Event, PostMode, Seq};
 use testkit::{Gate, World, script};
 use tokio::time::Instant;
 
-use crate::kit::{database, post, row};
+use crate::kit::{Outside, Sql, post, row};
 
 /// The shortest flush interval, as the hub has it.
 const FLUSH_MIN: Duration = Duration::from_millis(33);
@@ -55,10 +55,9 @@ fn p5_text_and_reasoning_are_durable_within_the_flush_interval() {
             }
         }
     });
-    let stored: i64 = database(&world)
-        .query_row("SELECT count(*) FROM tail WHERE body LIKE '%_added%'", [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(stored, 8, "what was shown is on disk");
+    let sql = |table: &str| format!("SELECT count(*) FROM {table} WHERE body LIKE '%_added%'");
+    let stored = Outside::of(&world).ask(Sql { sqlite: &sql("tail"), postgres: &sql("entries") });
+    assert_eq!(stored, ["8"], "what was shown is on disk");
 }
 
 #[test]
@@ -119,9 +118,11 @@ fn p5_a_flood_of_text_becomes_few_entries() {
 }
 
 /// The end of the log and the list as the file has them.
-fn writes(world: &World) -> (i64, i64) {
-    let read = "SELECT (SELECT max(id) FROM tail), (SELECT max(active_at) FROM list)";
-    database(world).query_row(read, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+fn writes(world: &World) -> Vec<String> {
+    Outside::of(world).ask(Sql {
+        sqlite: "SELECT (SELECT max(id) FROM tail), (SELECT max(active_at) FROM list)",
+        postgres: "SELECT (SELECT count(*) FROM entries), (SELECT max(active_at) FROM list)",
+    })
 }
 
 #[test]
@@ -147,6 +148,7 @@ fn p6_a_quiet_run_writes_nothing() {
 fn p7_flushing_ends_with_the_run() {
     let world = World::new();
     let session = world.create();
+    world.warm_up();
     let tasks = world.tasks();
     let held = Gate::default();
     for stops in [true, false] {

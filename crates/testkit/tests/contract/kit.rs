@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hub::{SessionHandle, Spool};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 use session::{
     Attachment, BlobHash, CallProgress, Command, Entry, Event, Marker, MarkerKind, Message, MessageKey, Part,
     PostMode, RunId, Session, SlotNo, TurnView, View,
@@ -173,10 +173,90 @@ pub(crate) fn spool(world: &World) -> Spool {
     spool
 }
 
-/// The database file, read by someone else.
-pub(crate) fn database(world: &World) -> Connection {
-    let path = world.path().join("everturn.db");
-    Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("open the database")
+/// Someone else's eyes on the database: another connection to the file, or another client of the server.
+pub(crate) struct Outside(Eyes);
+
+/// What is asked of either kind of store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sql<'a> {
+    pub(crate) sqlite: &'a str,
+    pub(crate) postgres: &'a str,
+}
+
+impl<'a> Sql<'a> {
+    /// The same words for both.
+    pub(crate) fn both(sql: &'a str) -> Self {
+        Self { sqlite: sql, postgres: sql }
+    }
+}
+
+enum Eyes {
+    Sqlite(Connection),
+    Postgres(store::postgres::Settings),
+}
+
+impl Outside {
+    pub(crate) fn of(world: &World) -> Self {
+        match world.postgres() {
+            Some(settings) => Self(Eyes::Postgres(settings.clone())),
+            None => {
+                let path = world.path().join("everturn.db");
+                Self(Eyes::Sqlite(Connection::open(path).expect("open the database")))
+            }
+        }
+    }
+
+    /// The first row of an answer, its columns as text; an empty one is null.
+    pub(crate) fn ask(&self, sql: Sql<'_>) -> Vec<String> {
+        match &self.0 {
+            Eyes::Sqlite(connection) => {
+                let text = |value: rusqlite::types::Value| match value {
+                    rusqlite::types::Value::Integer(number) => number.to_string(),
+                    rusqlite::types::Value::Text(text) => text,
+                    _ => String::new(),
+                };
+                let mut select = connection.prepare(sql.sqlite).expect("ask the database");
+                let count = select.column_count();
+                let row = |row: &rusqlite::Row<'_>| (0..count).map(|at| Ok(text(row.get(at)?))).collect();
+                select.query_row([], row).expect("the database answers")
+            }
+            Eyes::Postgres(settings) => {
+                let told = psql(settings, sql.postgres);
+                told.lines().next().unwrap_or_default().split('\u{1f}').map(str::to_owned).collect()
+            }
+        }
+    }
+
+    /// Changes the database behind the server's back.
+    pub(crate) fn change(&self, sql: Sql<'_>) {
+        match &self.0 {
+            Eyes::Sqlite(connection) => connection.execute_batch(sql.sqlite).expect("change the database"),
+            Eyes::Postgres(settings) => drop(psql(settings, sql.postgres)),
+        }
+    }
+}
+
+fn psql(settings: &store::postgres::Settings, sql: &str) -> String {
+    let sql = format!("SET search_path = {}; {sql}", settings.schema);
+    let told = std::process::Command::new("psql")
+        .args([
+            "-X",
+            "-q",
+            "-A",
+            "-t",
+            "-F",
+            "\u{1f}",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-d",
+            &settings.url,
+            "-c",
+            &sql,
+        ])
+        .output()
+        .expect("run psql");
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    String::from_utf8_lossy(&told.stdout).into_owned()
 }
 
 /// The list as people see it.

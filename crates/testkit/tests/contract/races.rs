@@ -11,7 +11,7 @@ use store::Store;
 use testkit::{Gate, Script, World, script};
 use tokio::task::JoinSet;
 
-use crate::kit::{Hidden, cold, database, message, newest_run, post, reopened, states};
+use crate::kit::{Hidden, Outside, Sql, cold, message, newest_run, post, reopened, states};
 
 #[test]
 fn p10_writers_that_race_all_succeed_and_are_applied_whole() {
@@ -263,14 +263,15 @@ fn p16_a_stop_clears_all_of_a_run_in_one_state() {
     let session = world.create();
     let stop = Arc::new(AtomicBool::new(false));
     let mut readers = watch(&world, &session, &stop);
-    let (file, over) = (database(&world), stop.clone());
+    let (eyes, over) = (Outside::of(&world), stop.clone());
     let rows = std::thread::spawn(move || {
-        let read = "SELECT list.run, (SELECT run FROM open_runs WHERE open_runs.no = list.no) FROM list";
+        let read = Sql {
+            sqlite: "SELECT list.run, (SELECT run FROM open_runs WHERE open_runs.no = list.no) FROM list",
+            postgres: "SELECT row::JSON->>'run', (SELECT run FROM open_runs WHERE open_runs.no = list.no) FROM list",
+        };
         let mut seen = Vec::new();
         while !over.load(Ordering::Acquire) {
-            let row: (Option<u64>, Option<u64>) =
-                file.query_row(read, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-            seen.push(row);
+            seen.push(eyes.ask(read));
         }
         seen
     });
@@ -291,8 +292,8 @@ fn p16_a_stop_clears_all_of_a_run_in_one_state() {
     });
     assert_whole(&world.log(&session), &seen);
     seen.iter().for_each(|seen| assert_one_piece(&seen.view));
-    for (listed, open) in rows.join().unwrap() {
-        assert_eq!(listed, open, "the list and the open runs change together");
+    for row in rows.join().unwrap() {
+        assert_eq!(row[0], row[1], "the list and the open runs change together");
     }
     let last = world.view(&session);
     assert_eq!((last.run, last.queue.len(), last.turns.len()), (None, 0, 12));
