@@ -13,7 +13,7 @@ lint:
 
 # Every test once.
 test *ARGS:
-    cargo nextest run --workspace {{ARGS}}
+    cargo run -q -p testkit --bin with-postgres -- cargo nextest run --workspace {{ARGS}}
 
 # House rules: format, clippy, rustdoc, dependencies, tidy tests; one line a figure, verdict last.
 house:
@@ -21,7 +21,7 @@ house:
 
 # Each rule of `docs/contract.md` with its tests, then runs them; `--bite` proves that planted bugs turn them red.
 contract *ARGS:
-    cargo run -q -p xtask -- contract {{ARGS}}
+    cargo run -q -p testkit --bin with-postgres -- cargo run -q -p xtask -- contract {{ARGS}}
 
 # Kill the process and cut the power at every named point, reopen, verify.
 crash *ARGS:

@@ -10,6 +10,7 @@ mod load;
 mod memory;
 mod opening;
 mod place;
+pub mod postgres;
 mod prose;
 mod recording;
 mod recovery;

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::crash::child::now;
 
 /// How a command finds the server that was started for it.
-pub const VARIABLE: &str = "EVERTURN_POSTGRES";
+pub const VARIABLE: &str = "TEST_POSTGRES";
 /// How long a start may take, with the recovery after a kill.
 const START_MAX: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);

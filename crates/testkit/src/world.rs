@@ -219,7 +219,7 @@ impl World {
 
 /// Whether worlds stand on PostgreSQL, as the tests' environment says.
 pub fn on_postgres() -> bool {
-    std::env::var_os("EVERTURN_TEST_STORE").is_some_and(|store| store == "postgres")
+    std::env::var_os("TEST_STORE").is_some_and(|store| store == "postgres")
 }
 
 /// A schema of its own on the server that was started for the tests.

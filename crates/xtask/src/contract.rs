@@ -26,6 +26,9 @@ const CONTRACT_BINARY: &str = "testkit::contract";
 /// Names the planted mutant to the test processes.
 const MUTANT_VARIABLE: &str = "EVERTURN_MUTANT";
 
+/// Says which store the tests stand on.
+const STORE_VARIABLE: &str = "TEST_STORE";
+
 /// One rule of the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rule {
@@ -71,15 +74,16 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     if bite {
         // The control of the experiment: the same limits and environment as under a mutant, and none planted.
         let control = Selection { prefixes: &[], profile: "bite", environment: &[(MUTANT_VARIABLE, "none")] };
-        prove(&mut report, &rules, &suite, control)?;
+        prove(&mut report, "contract", &rules, &suite, control)?;
         bite_all(&mut report, &rules, &suite, &wanted)?;
     } else {
-        prove(
-            &mut report,
-            &rules,
-            &suite,
-            Selection { prefixes: &[], profile: "default", environment: &[] },
-        )?;
+        let plain = Selection { prefixes: &[], profile: "default", environment: &[] };
+        prove(&mut report, "contract", &rules, &suite, plain)?;
+    }
+    if wanted.is_empty() {
+        let on_postgres = [(STORE_VARIABLE, "postgres")];
+        let selection = Selection { prefixes: &[], profile: "default", environment: &on_postgres };
+        prove(&mut report, "contract.postgres", &rules, &suite, selection)?;
     }
     Ok(report.verdict())
 }
@@ -129,7 +133,7 @@ fn list(report: &mut Report, rules: &[Rule], suite: &Suite) {
 }
 
 /// Runs the tests of every rule and reports each group: how many of its rules are proven, of how many.
-fn prove(report: &mut Report, rules: &[Rule], suite: &Suite, how: Selection<'_>) -> Result<()> {
+fn prove(report: &mut Report, name: &str, rules: &[Rule], suite: &Suite, how: Selection<'_>) -> Result<()> {
     let prefixes: Vec<String> = rules.iter().map(Rule::prefix).collect();
     let prefixes: Vec<&str> = prefixes.iter().map(String::as_str).collect();
     let outcomes = suite.run(&Selection { prefixes: &prefixes, ..how })?;
@@ -141,7 +145,7 @@ fn prove(report: &mut Report, rules: &[Rule], suite: &Suite, how: Selection<'_>)
         let owed = in_group().filter(|rule| rule.is_owed()).count();
         let standings: Vec<_> = in_group().filter_map(|rule| standing_of(rule, &outcomes)).collect();
         let proven = standings.iter().filter(|standing| **standing == Outcome::Green).count();
-        let name = format!("contract.{group}.rules_proven");
+        let name = format!("{name}.{group}.rules_proven");
         let goal = usize::try_from(size)?.saturating_sub(owed);
         let ok = proven == standings.len() && proven >= goal;
         if owed > 0 {

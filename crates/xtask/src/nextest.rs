@@ -86,11 +86,11 @@ impl Suite {
         &self.tests
     }
 
-    /// Runs the chosen tests to the end, two at a time, and tells how each ended, by function name.
+    /// Runs the chosen tests to the end, four at a time (they mostly wait), and tells how each ended, by function name.
     pub(crate) fn run(&self, selection: &Selection<'_>) -> Result<BTreeMap<String, Outcome>> {
         let filter = format!("test(/(^|::)({})_[^:]*$/)", selection.prefixes.join("|"));
         let mut command = cargo(&["nextest", "run", "--message-format", "libtest-json", "--no-fail-fast"]);
-        command.args(["--test-threads", "2", "--no-tests", "pass", "--profile", selection.profile]);
+        command.args(["--test-threads", "4", "--no-tests", "pass", "--profile", selection.profile]);
         command.arg("--binaries-metadata").arg(&self.binaries);
         command.arg("--cargo-metadata").arg(&self.metadata);
         command.args(["-E", &filter]);

@@ -39,6 +39,7 @@ impl Stage {
             takes_prefix: true,
             tools: true,
             window_tokens: 100_000,
+            postgres: None,
         };
         let client = Client { port: setup.port, token: setup.prepare().unwrap() };
         let server = Some(setup.serve().unwrap());

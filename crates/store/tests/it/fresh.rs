@@ -75,8 +75,12 @@ impl Schemas {
 }
 
 impl Fresh for Schemas {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests are told by their environment, and a schema needs a new name"
+    )]
     fn store(&self) -> Arc<dyn Store> {
-        let url = std::env::var("EVERTURN_POSTGRES")
+        let url = std::env::var("TEST_POSTGRES")
             .unwrap_or_else(|_| panic!("no PostgreSQL was started for this test: run it with `just test`"));
         let settings = postgres::Settings { url, schema: format!("s{}", uuid::Uuid::now_v7().simple()) };
         let prepared = settings.clone();

@@ -1,5 +1,5 @@
 //! Runs a command beside a PostgreSQL server of its own: `with-postgres COMMAND ARGUMENTS…`. The command finds it by
-//! `EVERTURN_POSTGRES`.
+//! `TEST_POSTGRES`.
 
 use std::process::{Command, exit};
 

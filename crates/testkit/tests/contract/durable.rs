@@ -160,6 +160,7 @@ fn p12_a_silent_run_ends_with_an_error_and_blocks_nothing() {
 fn p13_a_run_that_cannot_be_set_up_is_reported_and_releases_everything() {
     let world = World::new();
     let session = world.create();
+    world.warm_up();
     let tasks = world.tasks();
     world.agent.add(script().fail("no provider is configured"));
     world.agent.add(script().panic());

@@ -9,7 +9,7 @@ CREATE TABLE logs (
     end_epoch BIGINT NOT NULL,
     end_hash BYTEA NOT NULL,
     erased BOOLEAN NOT NULL DEFAULT FALSE
-) WITH (fillfactor = 70);
+) WITH (fillfactor = 10);
 
 CREATE TABLE entries (
     no BIGINT NOT NULL,
