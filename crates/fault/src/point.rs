@@ -25,9 +25,10 @@ pub const POINTS: &[&str] = &[
     "search.after_made",
     "heartbeat.before_commit",
     "heartbeat.after_commit",
-    // A claim.
+    // The row of a chat.
     "bind.before_commit",
     "bind.after_commit",
+    // A claim.
     "claim.before_commit",
     "claim.after_commit",
     // A message is accepted; a run starts.

@@ -4,17 +4,19 @@
 
 use std::time::Duration;
 
+use session::limits::INTERRUPTED_IN_A_ROW_MAX;
 use session::{
-    ChatKey, Command, Message, MessageKey, PostMode, Rejected, ResumeMark, ResumeReason, SessionId,
+    ChatKey, Command, InterruptReason, Message, MessageKey, PostMode, Rejected, ResumeMark, ResumeReason,
+    SessionId,
 };
 use store::{Binding, Bound, ChatRow, OpenError, StoreError};
+use tokio::sync::oneshot;
 
 use crate::error::CommandError;
 use crate::handle::{Acknowledged, SessionHandle};
 use crate::hub::{Create, Hub};
+use crate::input::Input;
 
-/// Interruptions in a row, without a completed turn, at which a chat is suspended.
-const INTERRUPTED_MAX: u32 = 3;
 /// Tries to change a row that others change at the same time.
 const TRIES_MAX: usize = 16;
 
@@ -67,8 +69,10 @@ impl Hub {
 
     /// Suspends the chats that were interrupted too often in a row, and says how many.
     pub(crate) async fn suspend_stuck(&self) -> Result<usize, StoreError> {
-        self.suspend_where(|row| row.interrupted >= INTERRUPTED_MAX && !fault::planted("stuck_loop_goes_on"))
-            .await
+        self.suspend_where(|row| {
+            row.interrupted >= INTERRUPTED_IN_A_ROW_MAX && !fault::planted("stuck_loop_goes_on")
+        })
+        .await
     }
 
     /// Suspends the chats that were active within so long before now and do not wait to be resumed, and says how many.
@@ -83,6 +87,15 @@ impl Hub {
             !waits && now.micros_since(row.active_at) <= within
         })
         .await
+    }
+
+    /// A bug that can be planted: whatever is alive when a drain begins is marked.
+    pub(crate) async fn mark_every_writer(&self, reason: InterruptReason) {
+        for mailbox in self.mailboxes() {
+            let (answer, _) = oneshot::channel();
+            let command = Command::MarkResume { reason: reason.into() };
+            drop(mailbox.send(Input::Command { command, answer }).await);
+        }
     }
 
     async fn suspend_where(&self, wanted: impl Fn(&ChatRow) -> bool) -> Result<usize, StoreError> {
@@ -150,7 +163,7 @@ impl ChatHandle {
             let acknowledged = session.submit(Command::PostMessage { message, mode, key }).await?;
             return Ok(Arrived { session: binding.session, reset, acknowledged });
         }
-        Err(CommandError::Unavailable { reason: "others keep changing the chat".to_owned() })
+        Err(restless())
     }
 
     fn fresh(&self) -> Binding {
@@ -213,16 +226,8 @@ impl ChatHandle {
     /// # Errors
     /// When it was not kept.
     pub async fn suspend(&self) -> Result<bool, CommandError> {
-        for _ in 0..TRIES_MAX {
-            let Some(known) = self.binding().await?.filter(|known| !known.suspended) else {
-                return Ok(false);
-            };
-            let suspended = Binding { suspended: true, ..known };
-            if self.hub.store().bind(self.chat.clone(), Some(known), suspended).await? == Bound::Yes {
-                return Ok(true);
-            }
-        }
-        Err(CommandError::Unavailable { reason: "others keep changing the chat".to_owned() })
+        self.change(|known| Some(Binding { suspended: true, ..known.filter(|known| !known.suspended)? }))
+            .await
     }
 
     /// Lets the chat go on in a session that exists.
@@ -231,17 +236,29 @@ impl ChatHandle {
     /// When there is no such session, or it was not kept.
     pub async fn bind(&self, session: SessionId) -> Result<(), CommandError> {
         self.hub.store().open(session).await?;
+        self.change(|_| Some(Binding { session, suspended: false })).await?;
+        Ok(())
+    }
+
+    /// Changes the row from what it is to what `to` makes of it, however often others change it meanwhile. Says no when
+    /// there is nothing to change.
+    async fn change(&self, to: impl Fn(Option<Binding>) -> Option<Binding>) -> Result<bool, CommandError> {
         for _ in 0..TRIES_MAX {
             let known = self.binding().await?;
-            let binding = Binding { session, suspended: false };
+            let Some(binding) = to(known) else { return Ok(false) };
             if self.hub.store().bind(self.chat.clone(), known, binding).await? == Bound::Yes {
-                return Ok(());
+                return Ok(true);
             }
         }
-        Err(CommandError::Unavailable { reason: "others keep changing the chat".to_owned() })
+        Err(restless())
     }
 
     async fn binding(&self) -> Result<Option<Binding>, CommandError> {
         Ok(self.hub.store().binding(self.chat.clone()).await?)
     }
+}
+
+/// A row that never stands still.
+fn restless() -> CommandError {
+    CommandError::Unavailable { reason: "others keep changing the chat".to_owned() }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -88,6 +88,8 @@ pub(crate) struct Shared {
     lagging: AtomicBool,
     open_runs: watch::Sender<u64>,
     heal_looks: AtomicU64,
+    /// Looks at what is owed to memory, so that each begins elsewhere.
+    pub(crate) owing_looks: AtomicUsize,
     pub(crate) changes: Changes,
 }
 
@@ -201,6 +203,7 @@ impl Hub {
             lagging: AtomicBool::new(false),
             open_runs: watch::Sender::new(0),
             heal_looks: AtomicU64::new(0),
+            owing_looks: AtomicUsize::new(0),
             changes: Changes::default(),
         });
         shared.store.heartbeat(shared.node, shared.clock.now()).await?;
@@ -253,7 +256,7 @@ impl Hub {
 
     /// Opens a session's writer, which repairs it first, and waits for that.
     async fn repair(&self, session: SessionId) -> Result<(), CommandError> {
-        let mailbox = self.writer_of(session, session, Claiming::Existing);
+        let mailbox = self.shared.writer_of(session, session, Claiming::Existing);
         let (answer, answered) = oneshot::channel();
         let gone = |_| CommandError::Unavailable { reason: "the writer stopped".to_owned() };
         mailbox
@@ -343,7 +346,7 @@ impl Hub {
         claiming: Claiming,
         command: Command,
     ) -> Result<SessionHandle, CommandError> {
-        let mailbox = self.writer_of(session, session, claiming);
+        let mailbox = self.shared.writer_of(session, session, claiming);
         let (answer, answered) = oneshot::channel();
         let gone = || CommandError::Doubtful { reason: "the writer stopped".to_owned() };
         mailbox.send(Input::Command { command, answer }).await.map_err(|_| gone())?;
@@ -389,16 +392,11 @@ impl Hub {
         }
         let session = match self.shared.store.open(id).await {
             Err(OpenError::Unknown(_)) if fault::planted("unknown_id_creates") => {
-                return Ok(self.writer_of(id, id, Claiming::New));
+                return Ok(self.shared.writer_of(id, id, Claiming::New));
             }
             opened => opened?.session,
         };
-        Ok(self.writer_of(id, session, Claiming::Existing))
-    }
-
-    /// The writer of a log. `id` leads to the log, `session` is the id under which it was made.
-    fn writer_of(&self, id: SessionId, session: SessionId, claiming: Claiming) -> mpsc::Sender<Input> {
-        self.shared.writer_of(id, session, claiming)
+        Ok(self.shared.writer_of(id, session, Claiming::Existing))
     }
 
     pub(crate) fn now(&self) -> session::Time {
@@ -433,6 +431,10 @@ impl Hub {
         *self.shared.open_runs.borrow()
     }
 
+    pub(crate) fn mailboxes(&self) -> Vec<mpsc::Sender<Input>> {
+        self.shared.registry().writers().into_iter().map(|(_, mailbox)| mailbox).collect()
+    }
+
     /// Writers that are alive.
     pub fn writers(&self) -> usize {
         self.shared.registry().writers().len()
@@ -452,18 +454,7 @@ impl Hub {
     pub async fn drain(&self, reason: InterruptReason, timeout: Duration) {
         self.shared.draining.store(true, Ordering::Release);
         if fault::planted("drain_marks_its_begin") {
-            let writers = self.shared.registry().writers();
-            for (_, mailbox) in writers {
-                let (answer, _) = oneshot::channel();
-                drop(
-                    mailbox
-                        .send(Input::Command {
-                            command: Command::MarkResume { reason: reason.into() },
-                            answer,
-                        })
-                        .await,
-                );
-            }
+            self.mark_every_writer(reason).await;
         }
         let mut open = self.shared.open_runs.subscribe();
         // Running out of time is what the interrupt is for.
@@ -473,9 +464,8 @@ impl Hub {
             if let Err(error) = interrupt(mailbox, reason).await {
                 tracing::warn!(%session, %error, "the session was not retired; the next start repairs it");
             }
-            // What it owes stays owed, under the same key.
             if tokio::time::timeout(RETIRE_MAX, give_up(mailbox)).await.is_err() {
-                tracing::warn!(%session, "a memory provider is slow; the next start asks it again");
+                tracing::warn!(%session, "not given up in time; nothing is lost, what it owes to memory stays owed");
             }
         });
         futures_util::future::join_all(retired).await;

@@ -2,6 +2,7 @@
 //! is given up only after what it owes was offered. Which turns, to whom and when is decided by `session::memory`.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use agent::memory::{CompletedTurn, Handover, Memory, MemoryError, Taken, TaskState};
@@ -100,7 +101,11 @@ pub(crate) async fn ask_those_that_owe(shared: &Arc<Shared>, which: impl Fn(Sess
             return;
         }
     };
-    let owing: Vec<SessionId> = owing.into_iter().filter(|session| which(*session)).collect();
+    let mut owing: Vec<SessionId> = owing.into_iter().filter(|session| which(*session)).collect();
+    // Those whose provider keeps refusing must not keep the others from being asked.
+    let first = shared.owing_looks.fetch_add(1, Ordering::AcqRel) * OWING_AT_ONCE;
+    let first = first.checked_rem(owing.len()).unwrap_or(0);
+    owing.rotate_left(first);
     for session in owing.into_iter().take(OWING_AT_ONCE) {
         let mailbox = shared.writer_of(session, session, Claiming::Existing);
         let (answer, _) = oneshot::channel();
@@ -185,11 +190,16 @@ impl Writer {
         Ok(())
     }
 
-    /// Notes how a commit ended that was begun on the way out.
-    pub(crate) fn note_commit(&mut self, outcome: &CommitOutcome) {
-        if self.leaving == Leaving::Offering && matches!(outcome, CommitOutcome::Failed { .. }) {
-            self.leaving = Leaving::Refused;
-        }
+    /// Notes what a command means for a session that is about to be given up: a commit that was refused is not tried
+    /// again on this way out, and whatever else is asked ends it.
+    pub(crate) fn note_leaving(&mut self, command: &Command) {
+        self.leaving = match (command, self.leaving) {
+            (Command::EndCommit { outcome: CommitOutcome::Failed { .. }, .. }, Leaving::Offering) => {
+                Leaving::Refused
+            }
+            (Command::EndCommit { .. } | Command::AcceptCommit { .. }, leaving) => leaving,
+            _ => Leaving::No,
+        };
     }
 }
 

@@ -296,9 +296,7 @@ impl Writer {
                 return Ok(());
             }
         }
-        if let Command::EndCommit { outcome, .. } = &command {
-            self.note_commit(outcome);
-        }
+        self.note_leaving(&command);
         let decided = self.decide_after_brought(command).await?;
         self.batch.waiting.push(Waiting::Command(answer, decided));
         Ok(())

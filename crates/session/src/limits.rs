@@ -35,7 +35,8 @@ pub const RECOVERY_ATTEMPTS_MAX: u32 = 12;
 /// Age at which a marker settles without another look at the journal: 24 hours.
 pub const RECOVERY_GIVE_UP_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
-/// Interrupted attempts in a row after which a run no longer goes on by itself.
+/// Runs that ended interrupted, with none completed between them, after which one no longer goes on by itself and a
+/// chat is suspended.
 pub const INTERRUPTED_IN_A_ROW_MAX: u32 = 3;
 
 /// Age beyond which an interrupted run waits for a person: one hour.

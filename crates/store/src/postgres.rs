@@ -21,6 +21,7 @@ use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use session::{BlobHash, ChatKey, Entry, Hash, Link, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use tokio_postgres::config::Host;
 use tokio_postgres::{NoTls, Row};
 
 use crate::blob::{Blobs, hash_of};
@@ -41,12 +42,19 @@ const MIGRATIONS: &[&str] = &[include_str!("postgres/migrations/0001_first.sql")
 const MIGRATION_LOCK: i64 = 0x4576_546e;
 
 /// Where the store is.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Settings {
     /// As PostgreSQL writes it: `postgresql://user@host/database`, or `host=… user=…`.
     pub url: String,
     /// The schema that holds the tables; made when it is not there.
     pub schema: String,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // An address may hold a password.
+        f.debug_struct("Settings").field("schema", &self.schema).finish_non_exhaustive()
+    }
 }
 
 /// Why a store was not opened. Nothing was changed.
@@ -103,6 +111,10 @@ impl PostgresStore {
     pub fn connect(settings: &Settings) -> Result<Self, OpenStoreError> {
         let mut config: tokio_postgres::Config = settings.url.parse().map_err(OpenStoreError::Address)?;
         let plain = settings.schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !config.get_hosts().iter().all(is_local) {
+            let reason = "without TLS the store is reached by a socket or on this machine only";
+            return Err(OpenStoreError::Refused(reason.to_owned()));
+        }
         if !plain || settings.schema.is_empty() {
             return Err(OpenStoreError::Refused("a schema is named by letters, digits and _".to_owned()));
         }
@@ -167,6 +179,16 @@ impl PostgresStore {
     async fn client(&self) -> Result<Object, StoreError> {
         // The hub asks for a revival, which is a connection that works.
         self.pool.get().await.map_err(|error| Dead { reason: error.to_string() }.into())
+    }
+}
+
+/// Whether what is said to a host stays on this machine.
+fn is_local(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
     }
 }
 
@@ -440,5 +462,34 @@ impl Bindings for PostgresStore {
 
     fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {
         async move { read::chats(&self.client().await?).await.map_err(failed("list the chats")) }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connected(url: &str) -> Result<PostgresStore, OpenStoreError> {
+        PostgresStore::connect(&Settings { url: url.to_owned(), schema: "everturn".to_owned() })
+    }
+
+    #[test]
+    fn what_would_leave_this_machine_in_the_clear_is_refused() {
+        for url in
+            ["host=db.example.org user=a", "postgresql://a@192.0.2.7/b", "host=/run/pg,db.example.org user=a"]
+        {
+            assert!(matches!(connected(url), Err(OpenStoreError::Refused(_))), "{url}");
+        }
+        for url in
+            ["host=/run/pg user=a", "host=127.0.0.1 user=a", "postgresql://a@localhost/b", "host=::1 user=a"]
+        {
+            assert!(connected(url).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_not_told() {
+        let settings = Settings { url: "host=/x password=secret".to_owned(), schema: "s".to_owned() };
+        assert!(!format!("{settings:?}").contains("secret"));
     }
 }

@@ -73,7 +73,7 @@ async fn branch(
     at: Seq,
 ) -> Result<i64, ClaimError> {
     let failed = |error| ClaimError::from(failed("begin a branch")(error));
-    let origin = read::made(transaction, from).await.map_err(failed)?.ok_or(ClaimError::Unknown(from))?;
+    let origin = read::find(transaction, from).await.map_err(failed)?.ok_or(ClaimError::Unknown(from))?;
     let shared =
         read::stretch(transaction, origin, Seq(0), usize::try_from(at.0).unwrap_or(usize::MAX)).await;
     let shared = shared.map_err(|error| {

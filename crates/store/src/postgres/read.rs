@@ -14,15 +14,10 @@ use super::notes::{shelf_number, spaced};
 use super::{Fault, failed, hash, int, link, number};
 
 /// A log by the id under which it was made, or by any that leads to it.
-async fn find<C: GenericClient>(client: &C, session: SessionId) -> Result<Option<i64>, Fault> {
+pub(super) async fn find<C: GenericClient>(client: &C, session: SessionId) -> Result<Option<i64>, Fault> {
     let sql = "SELECT no FROM logs WHERE key = $1 AND NOT erased
                UNION ALL SELECT no FROM session_ids WHERE id = $1 AND no IS NOT NULL LIMIT 1";
     Ok(client.query_opt(sql, &[&session.0]).await?.map(|row| row.get(0)))
-}
-
-/// A log that can be branched from.
-pub(super) async fn made<C: GenericClient>(client: &C, session: SessionId) -> Result<Option<i64>, Fault> {
-    find(client, session).await
 }
 
 pub(super) async fn entries(

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use hub::{CommandError, RunRequest};
 use session::event::RunEnd;
+use session::limits::INTERRUPTED_IN_A_ROW_MAX;
 use session::{
     ChatKey, ChatKind, Entry, Event, InterruptReason, PromptMessage, ResumeReason, RunCause, RunId, SessionId,
 };
@@ -16,8 +17,6 @@ use super::world::{Up, World};
 
 /// Tries of one message.
 const TRIES_MAX: usize = 5;
-/// Interruptions in a row at which a start must have suspended a chat.
-const INTERRUPTED_MAX: u32 = 3;
 
 /// One of the chats of every world.
 fn chat(world: &World) -> ChatKey {
@@ -165,7 +164,7 @@ pub(crate) fn check(world: &World, session: SessionId, log: &[Entry]) -> Option<
 pub(crate) fn started(world: &World) {
     let rows = world.truth.chats().now_or_never().and_then(Result::ok).unwrap_or_default();
     for row in rows {
-        if row.interrupted >= INTERRUPTED_MAX {
+        if row.interrupted >= INTERRUPTED_IN_A_ROW_MAX {
             world.met("a chat was interrupted again and again");
             if !row.binding.suspended {
                 world.broken(|| format!("I38 {:?} was interrupted {} times", row.chat, row.interrupted));

@@ -182,17 +182,23 @@ fn m7_an_operator_may_owe_it_to_another() {
     assert_eq!(world.memory.record(), [(owner("b"), 1)]);
 }
 
-#[test]
-fn m8_shutdown_waits_for_the_commit_then_takes_what_completed_meanwhile() {
-    let world = World::new();
-    let session = owned(&world);
-    complete(&world, &session);
+/// A session whose first turn is being taken, late, while its second was completed; that one is taken late as well.
+fn committing(world: &World) -> (SessionHandle, Gate, Gate) {
+    let session = owned(world);
+    complete(world, &session);
     let (first, second) = (Gate::default(), Gate::default());
     world.memory.add(Answer::TakeLate(first.clone()));
     world.memory.add(Answer::TakeLate(second.clone()));
-    commit(&world, &session, None);
+    commit(world, &session, None);
     world.run(first.reached(1));
-    complete(&world, &session);
+    complete(world, &session);
+    (session, first, second)
+}
+
+#[test]
+fn m8_shutdown_waits_for_the_commit_then_takes_what_completed_meanwhile() {
+    let world = World::new();
+    let (session, first, second) = committing(&world);
     let drained = drain(&world);
     first.open();
     world.run(second.reached(1));
@@ -237,14 +243,7 @@ fn m10_a_session_that_nobody_asks_for_goes_the_same_way() {
 #[test]
 fn m11_eviction_waits_for_the_commit_in_flight_and_releases_once() {
     let world = World::new();
-    let session = owned(&world);
-    complete(&world, &session);
-    let (first, second) = (Gate::default(), Gate::default());
-    world.memory.add(Answer::TakeLate(first.clone()));
-    world.memory.add(Answer::TakeLate(second.clone()));
-    commit(&world, &session, None);
-    world.run(first.reached(1));
-    complete(&world, &session);
+    let (session, first, second) = committing(&world);
     let evicted = evict(&world, &session);
     first.open();
     world.run(second.reached(1));
