@@ -75,6 +75,7 @@ pub struct PostgresStore {
     pool: Pool,
     config: tokio_postgres::Config,
     schema: String,
+    ends: append::Ends,
     /// Says to other processes that this one uses the store, for as long as it is open.
     lock: Mutex<Option<tokio_postgres::Client>>,
 }
@@ -118,17 +119,28 @@ impl PostgresStore {
         if !plain || settings.schema.is_empty() {
             return Err(OpenStoreError::Refused("a schema is named by letters, digits and _".to_owned()));
         }
-        config.options(format!("-c search_path={}", settings.schema)).application_name("everturn");
+        // Statements are planned once, not for each batch.
+        config
+            .options(format!("-c search_path={} -c plan_cache_mode=force_generic_plan", settings.schema))
+            .application_name("everturn");
+        // A connection that died unnoticed is heard of by whoever asks it, and what he asked for is read again; asking
+        // first would double the way to the server.
         let manager = Manager::from_config(
             config.clone(),
             NoTls,
-            ManagerConfig { recycling_method: RecyclingMethod::Verified },
+            ManagerConfig { recycling_method: RecyclingMethod::Fast },
         );
         let pool = Pool::builder(manager)
             .max_size(CONNECTIONS_MAX)
             .build()
             .map_err(|error| OpenStoreError::Unreachable(error.to_string()))?;
-        Ok(Self { pool, config, schema: settings.schema.clone(), lock: Mutex::default() })
+        Ok(Self {
+            pool,
+            config,
+            schema: settings.schema.clone(),
+            ends: append::Ends::default(),
+            lock: Mutex::default(),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<tokio_postgres::Client>> {
@@ -281,7 +293,7 @@ impl LogStore for PostgresStore {
     fn append(&self, batch: Vec<Append>) -> BoxFuture<'_, Vec<Result<(), AppendError>>> {
         async move {
             match self.client().await {
-                Ok(mut client) => append::append(&mut client, &batch).await,
+                Ok(mut client) => append::append(&mut client, &self.ends, &batch).await,
                 Err(error) => batch.iter().map(|_| Err(error.clone().into())).collect(),
             }
         }
@@ -334,7 +346,7 @@ impl LogStore for PostgresStore {
     fn waiting(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
         async move {
             let sql = "SELECT DISTINCT logs.no, key FROM turns JOIN logs USING (no) WHERE position IS NULL
-                       AND end_seq > base_seq ORDER BY logs.no";
+                       AND EXISTS (SELECT 1 FROM entries WHERE entries.no = logs.no AND seq > shared_seq) ORDER BY logs.no";
             read::sessions(&self.client().await?, sql).await.map_err(failed("list what waits"))
         }
         .boxed()

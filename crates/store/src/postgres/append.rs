@@ -1,63 +1,110 @@
-//! A batch of appends: one statement moves the end of every log whose claim and end are what its writer knows, writes
-//! their entries, and answers which; the others are told why not.
+//! A batch of appends: one statement looks at every claim, holds it, and writes the entries of those that stand.
+//!
+//! Where a log ends is not kept in a row of its own: rewriting that row would double what an append costs. The store
+//! remembers the ends that it wrote itself, and reads one from the entries when it does not know it. What it remembers
+//! holds for as long as the claim under which it wrote does, because nobody else may append; that is what the statement
+//! looks at.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use deadpool_postgres::{Client, GenericClient, Transaction};
-use session::{Epoch, Event, Seq, SessionId};
+use session::{Epoch, Event, Link, Seq, SessionId};
 
 use crate::Append;
 use crate::error::AppendError;
 
 use super::{Fault, failed, int, notes};
 
+/// Ends that are remembered; beyond that all are forgotten, and each is read once more.
+const KNOWN_MAX: usize = 100_000;
+
+/// Writes what stands under a claim that is its log's. The row of the claim is held, so that nobody takes the log over
+/// before the transaction ends.
 const APPEND: &str = "
-WITH asked AS (
-    SELECT * FROM unnest($1::INT[], $2::UUID[], $3::BIGINT[], $4::BIGINT[], $5::BYTEA[], $6::BIGINT[], $7::BIGINT[],
-        $8::BYTEA[]) AS asked (at, key, claim_epoch, last_seq, last_hash, end_seq, end_epoch, end_hash)
-),
-moved AS (
-    UPDATE logs SET end_seq = asked.end_seq, end_epoch = asked.end_epoch, end_hash = asked.end_hash
-    FROM asked
-    WHERE logs.key = asked.key AND logs.claim_epoch = asked.claim_epoch AND logs.end_seq = asked.last_seq
-        AND logs.end_hash = asked.last_hash AND NOT logs.erased
-    RETURNING asked.at, logs.no
-),
-written AS (
-    INSERT INTO entries (no, seq, time, epoch, hash, body)
-    SELECT moved.no, entry.seq, entry.time, entry.epoch, entry.hash, entry.body
-    FROM unnest($9::INT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BYTEA[], $14::TEXT[])
-        AS entry (at, seq, time, epoch, hash, body)
-    JOIN moved USING (at)
-)
-SELECT at, no FROM moved";
+INSERT INTO entries (no, seq, time, epoch, hash, body)
+SELECT entry.no, entry.seq, entry.time, entry.epoch, entry.hash, entry.body
+FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BYTEA[], $7::TEXT[])
+    AS entry (no, claim_epoch, seq, time, epoch, hash, body)
+JOIN logs ON logs.no = entry.no AND logs.claim_epoch = entry.claim_epoch AND NOT logs.erased
+FOR SHARE OF logs";
+
+/// Which entries are there.
+const WRITTEN: &str = "
+SELECT no FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BYTEA[]) AS asked (no, seq, hash)
+JOIN entries USING (no, seq, hash)";
+
+const LOOK: &str = "
+SELECT asked.at, logs.no, logs.claim_epoch, coalesce(last.seq, 0) AS seq, coalesce(last.epoch, 0) AS epoch, last.hash
+FROM unnest($1::INT[], $2::UUID[]) AS asked (at, key) JOIN logs USING (key)
+LEFT JOIN LATERAL (SELECT * FROM entries WHERE entries.no = logs.no ORDER BY seq DESC LIMIT 1) AS last ON TRUE
+WHERE NOT logs.erased";
 
 type Results = Vec<Result<(), AppendError>>;
 
+/// A log as it was when it was last looked at or written.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    no: i64,
+    claim_epoch: Epoch,
+    end: Link,
+}
+
+/// The logs that were written last.
+#[derive(Debug, Default)]
+pub(super) struct Ends(Mutex<HashMap<SessionId, Known>>);
+
+impl Ends {
+    fn known(&self) -> MutexGuard<'_, HashMap<SessionId, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of the logs of a batch. It is forgotten until it is put back, and only what is durable is.
+    fn take(&self, batch: &[Append]) -> HashMap<SessionId, Known> {
+        let mut known = self.known();
+        batch.iter().filter_map(|append| known.remove_entry(&append.claim.session)).collect()
+    }
+
+    fn put_back(&self, durable: HashMap<SessionId, Known>) {
+        let mut known = self.known();
+        if known.len() + durable.len() > KNOWN_MAX {
+            known.clear();
+        }
+        known.extend(durable);
+    }
+}
+
 /// Appends a batch. What only adds output is one statement and so its own transaction.
-pub(super) async fn append(client: &mut Client, batch: &[Append]) -> Results {
+pub(super) async fn append(client: &mut Client, ends: &Ends, batch: &[Append]) -> Results {
     let everyone = |error: AppendError| batch.iter().map(|_| Err(error.clone())).collect();
     let mut results: Results = batch.iter().map(|_| Ok(())).collect();
     let waves = waves(batch);
     let noted = batch.iter().any(|append| append.entries.iter().any(|entry| notes::concerns(&entry.event)));
+    let mut known = ends.take(batch);
     if let ([wave], false) = (waves.as_slice(), noted) {
-        return match write(&*client, batch, wave, &mut results).await {
-            Ok(_) => results,
-            Err(error) => everyone(unknown(&error)),
-        };
+        let wave = Wave { batch, known: &mut known, results: &mut results, asked: wave };
+        if let Err(error) = wave.write(&*client).await {
+            return everyone(unknown(&error));
+        }
+        ends.put_back(known);
+        return results;
     }
     let transaction = match client.transaction().await {
         Ok(transaction) => transaction,
         Err(error) => return everyone(failed("append")(error).into()),
     };
     for wave in &waves {
-        if let Err(error) = one_wave(&transaction, batch, wave, &mut results).await {
+        let wave = Wave { batch, known: &mut known, results: &mut results, asked: wave };
+        if let Err(error) = wave.write_noted(&transaction).await {
             // Dropping the transaction takes all of it back.
             return everyone(failed("append")(error).into());
         }
     }
     match transaction.commit().await {
-        Ok(()) => results,
+        Ok(()) => {
+            ends.put_back(known);
+            results
+        }
         Err(error) => everyone(unknown(&error)),
     }
 }
@@ -82,72 +129,140 @@ fn waves(batch: &[Append]) -> Vec<Vec<usize>> {
     waves
 }
 
-async fn one_wave(
-    transaction: &Transaction<'_>,
-    batch: &[Append],
-    wave: &[usize],
-    results: &mut Results,
-) -> Result<(), Fault> {
-    let mut taken = BTreeSet::new();
-    let mut named = Vec::new();
-    for at in wave {
-        let names = names(transaction, &batch[*at], &mut taken).await?;
-        if let Err(refused) = names {
-            named.push((*at, refused))
-        }
+/// Appends of a batch to different logs.
+struct Wave<'a> {
+    batch: &'a [Append],
+    asked: &'a [usize],
+    known: &'a mut HashMap<SessionId, Known>,
+    results: &'a mut Results,
+}
+
+impl Wave<'_> {
+    /// Writes entries from which nothing follows.
+    async fn write<C: GenericClient>(mut self, client: &C) -> Result<(), Fault> {
+        let fitting = self.fitting(client).await?;
+        self.insert(client, fitting).await?;
+        Ok(())
     }
-    let free: Vec<usize> =
-        wave.iter().copied().filter(|at| !named.iter().any(|(other, _)| other == at)).collect();
-    let moved = write(transaction, batch, &free, results).await?;
-    for (at, refused) in named {
+
+    /// Writes entries and what follows from them.
+    async fn write_noted(mut self, transaction: &Transaction<'_>) -> Result<(), Fault> {
+        let mut taken = BTreeSet::new();
+        let mut free = Vec::new();
         // An old claim or another end comes before a name that is taken.
-        let state = state(transaction, &batch[at]).await?;
-        results[at] = Err(state.err().unwrap_or(refused));
+        for at in self.fitting(transaction).await? {
+            match names(transaction, &self.batch[at], &mut taken).await? {
+                Ok(()) => free.push(at),
+                Err(refused) => self.results[at] = Err(refused),
+            }
+        }
+        let written = self.insert(transaction, free).await?;
+        notes::keep(transaction, written.into_iter().map(|(at, no)| (no, &self.batch[at]))).await
     }
-    notes::keep(transaction, moved.iter().map(|(at, no)| (*no, &batch[*at]))).await
-}
 
-/// Moves the ends and writes the entries. Answers which were written, and tells the others why not.
-async fn write<C: GenericClient>(
-    client: &C,
-    batch: &[Append],
-    wave: &[usize],
-    results: &mut Results,
-) -> Result<Vec<(usize, i64)>, Fault> {
-    let mut asked = Asked::default();
-    for at in wave {
-        asked.add(*at, &batch[*at]);
+    /// The appends that fit where their logs end, as far as that is known; the others are told why not.
+    async fn fitting<C: GenericClient>(&mut self, client: &C) -> Result<Vec<usize>, Fault> {
+        let (mut fitting, mut others) = (Vec::with_capacity(self.asked.len()), Vec::new());
+        for at in self.asked {
+            let append = &self.batch[*at];
+            let known = self.known.get(&append.claim.session);
+            match known.is_some_and(|known| known.refuses(append).is_none()) {
+                true => fitting.push(*at),
+                false => others.push(*at),
+            }
+        }
+        if !others.is_empty() {
+            fitting.extend(self.look(client, &others).await?);
+            // Of two that ask for one name, the first in the batch gets it.
+            fitting.sort_unstable();
+        }
+        Ok(fitting)
     }
-    let rows = asked.run(client).await?;
-    let moved: BTreeMap<usize, i64> = rows
-        .iter()
-        .map(|row| (usize::try_from(row.get::<_, i32>(0)).unwrap_or(usize::MAX), row.get(1)))
-        .collect();
-    for at in wave.iter().filter(|at| !moved.contains_key(at)) {
-        let append = &batch[*at];
-        results[*at] = match state(client, append).await? {
-            // Nothing was to be written, and nothing was.
-            Ok(()) if append.entries.is_empty() => Ok(()),
+
+    /// Looks at logs anew. Answers which appends fit, and tells the others why not.
+    async fn look<C: GenericClient>(&mut self, client: &C, asked: &[usize]) -> Result<Vec<usize>, Fault> {
+        let at: Vec<i32> = (0..).take(asked.len()).collect();
+        let keys: Vec<uuid::Uuid> = asked.iter().map(|at| self.batch[*at].claim.session.0).collect();
+        for at in asked {
+            self.known.remove(&self.batch[*at].claim.session);
+        }
+        let statement = client.prepare_cached(LOOK).await?;
+        for row in client.query(&statement, &[&at, &keys]).await? {
+            let position = usize::try_from(row.get::<_, i32>("at")).unwrap_or(usize::MAX);
+            let Some(at) = asked.get(position) else { continue };
+            let begun = row.get::<_, Option<&[u8]>>("hash").is_some();
+            let known = Known {
+                no: row.get("no"),
+                claim_epoch: Epoch(super::number(&row, "claim_epoch")),
+                end: if begun { super::link(&row, "seq", "epoch", "hash") } else { Link::START },
+            };
+            self.known.insert(self.batch[*at].claim.session, known);
+        }
+        let mut fitting = Vec::with_capacity(asked.len());
+        for at in asked {
+            let append = &self.batch[*at];
+            let known = self.known.get(&append.claim.session);
+            let deleted = || Some(AppendError::Deleted(append.claim.session));
+            match known.map_or_else(deleted, |known| known.refuses(append)) {
+                None => fitting.push(*at),
+                Some(refused) => self.results[*at] = Err(refused),
+            }
+        }
+        Ok(fitting)
+    }
+
+    /// Writes the entries of appends that fit, if their claims still stand. Answers which were written, with the numbers
+    /// of their logs.
+    async fn insert<C: GenericClient>(
+        &mut self,
+        client: &C,
+        fitting: Vec<usize>,
+    ) -> Result<Vec<(usize, i64)>, Fault> {
+        let mut columns = Columns::default();
+        let mut written = Vec::with_capacity(fitting.len());
+        for at in fitting {
+            let append = &self.batch[at];
+            if let (Some(known), Some(last)) =
+                (self.known.get_mut(&append.claim.session), append.entries.last())
+            {
+                columns.add(known.no, append);
+                known.end = last.link();
+                written.push((at, known.no));
+            }
+        }
+        if written.is_empty() {
+            return Ok(written);
+        }
+        if columns.insert(client).await? == columns.no.len() as u64 {
+            return Ok(written);
+        }
+        let there = columns.written(client).await?;
+        let (written, late): (Vec<_>, Vec<_>) = written.into_iter().partition(|(_, no)| there.contains(no));
+        let late: Vec<usize> = late.into_iter().map(|(at, _)| at).collect();
+        for at in self.look(client, &late).await? {
             // It stood elsewhere a moment ago; whoever moved it is the newer claim.
-            Ok(()) => Err(AppendError::Conflict { head: append.last.seq }),
-            Err(refused) => Err(refused),
-        };
+            self.results[at] = Err(AppendError::Conflict { head: self.batch[at].last.seq });
+        }
+        Ok(written)
     }
-    Ok(moved.into_iter().collect())
 }
 
-/// The columns of the statement.
+impl Known {
+    /// Why an append does not fit.
+    fn refuses(&self, append: &Append) -> Option<AppendError> {
+        if self.claim_epoch != append.claim.epoch {
+            return Some(AppendError::Fenced { current: self.claim_epoch });
+        }
+        let fits = self.end.seq == append.last.seq && self.end.hash == append.last.hash;
+        (!fits).then_some(AppendError::Conflict { head: self.end.seq })
+    }
+}
+
+/// The columns of entries that are to be written.
 #[derive(Default)]
-struct Asked<'a> {
-    at: Vec<i32>,
-    key: Vec<uuid::Uuid>,
+struct Columns<'a> {
+    no: Vec<i64>,
     claim_epoch: Vec<i64>,
-    last_seq: Vec<i64>,
-    last_hash: Vec<&'a [u8]>,
-    end_seq: Vec<i64>,
-    end_epoch: Vec<i64>,
-    end_hash: Vec<&'a [u8]>,
-    entry_at: Vec<i32>,
     seq: Vec<i64>,
     time: Vec<i64>,
     epoch: Vec<i64>,
@@ -155,23 +270,14 @@ struct Asked<'a> {
     body: Vec<&'a str>,
 }
 
-impl<'a> Asked<'a> {
-    fn add(&mut self, at: usize, append: &'a Append) {
-        let at = i32::try_from(at).unwrap_or(i32::MAX);
-        let Some(end) = append.entries.last() else { return };
-        self.at.push(at);
-        self.key.push(append.claim.session.0);
-        self.claim_epoch.push(int(append.claim.epoch.0));
-        self.last_seq.push(int(append.last.seq.0));
-        self.last_hash.push(&append.last.hash.0);
-        self.end_seq.push(int(end.seq.0));
-        self.end_epoch.push(int(end.epoch.0));
-        self.end_hash.push(&end.hash.0);
+impl<'a> Columns<'a> {
+    fn add(&mut self, no: i64, append: &'a Append) {
         let mut next = append.last.seq.next();
         for entry in &append.entries {
             assert_eq!(entry.seq, next, "a writer numbers its entries without gap");
             next = next.next();
-            self.entry_at.push(at);
+            self.no.push(no);
+            self.claim_epoch.push(int(append.claim.epoch.0));
             self.seq.push(int(entry.seq.0));
             self.time.push(entry.time.0);
             self.epoch.push(int(entry.epoch.0));
@@ -180,48 +286,18 @@ impl<'a> Asked<'a> {
         }
     }
 
-    async fn run<C: GenericClient>(&self, client: &C) -> Result<Vec<tokio_postgres::Row>, Fault> {
+    /// Writes those whose claim stands, and answers how many.
+    async fn insert<C: GenericClient>(&self, client: &C) -> Result<u64, Fault> {
         let statement = client.prepare_cached(APPEND).await?;
-        client
-            .query(
-                &statement,
-                &[
-                    &self.at,
-                    &self.key,
-                    &self.claim_epoch,
-                    &self.last_seq,
-                    &self.last_hash,
-                    &self.end_seq,
-                    &self.end_epoch,
-                    &self.end_hash,
-                    &self.entry_at,
-                    &self.seq,
-                    &self.time,
-                    &self.epoch,
-                    &self.hash,
-                    &self.body,
-                ],
-            )
-            .await
+        let Self { no, claim_epoch, seq, time, epoch, hash, body } = self;
+        client.execute(&statement, &[no, claim_epoch, seq, time, epoch, hash, body]).await
     }
-}
 
-/// Whether an append could be written as its log stands, or why not.
-async fn state<C: GenericClient>(client: &C, append: &Append) -> Result<Result<(), AppendError>, Fault> {
-    let sql = "SELECT claim_epoch, end_seq, end_hash FROM logs WHERE key = $1 AND NOT erased";
-    let session = append.claim.session;
-    let Some(row) = client.query_opt(sql, &[&session.0]).await? else {
-        return Ok(Err(AppendError::Deleted(session)));
-    };
-    let current = Epoch(super::number(&row, "claim_epoch"));
-    let head = Seq(super::number(&row, "end_seq"));
-    if current != append.claim.epoch {
-        return Ok(Err(AppendError::Fenced { current }));
+    /// The logs to which something was written.
+    async fn written<C: GenericClient>(&self, client: &C) -> Result<BTreeSet<i64>, Fault> {
+        let rows = client.query(WRITTEN, &[&self.no, &self.seq, &self.hash]).await?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
     }
-    if head != append.last.seq || super::hash(row.get("end_hash")) != append.last.hash {
-        return Ok(Err(AppendError::Conflict { head }));
-    }
-    Ok(Ok(()))
 }
 
 /// Keys and ids must be free before anything of the append is written.

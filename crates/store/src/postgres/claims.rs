@@ -28,11 +28,10 @@ pub(super) async fn claim(
         (Some(Some(no)), Claiming::Existing) => no,
         // A session whose first entry never came is as good as new.
         (Some(Some(no)), Claiming::New | Claiming::Branch { .. }) => {
-            let sql = "SELECT end_seq > base_seq FROM logs WHERE no = $1";
-            match transaction.query_one(sql, &[&no]).await.map_err(failed)?.get(0) {
-                true => return Err(ClaimError::Exists(session)),
-                false => no,
+            if read::begun(&transaction, no).await.map_err(failed)? {
+                return Err(ClaimError::Exists(session));
             }
+            no
         }
         (None, Claiming::New) => make(&transaction, session, &Link::START).await.map_err(failed)?,
         (None, Claiming::Branch { from, at }) => branch(&transaction, session, from, at).await?,
@@ -57,10 +56,9 @@ pub(super) async fn claim(
 }
 
 async fn make(transaction: &Transaction<'_>, session: SessionId, base: &Link) -> Result<i64, Fault> {
-    let sql = "INSERT INTO logs (key, claim_epoch, base_seq, end_seq, end_epoch, end_hash)
-               VALUES ($1, $3, $2, $2, $3, $4) RETURNING no";
-    let (seq, epoch, hash) = (int(base.seq.0), int(base.epoch.0), base.hash.0.as_slice());
-    let no: i64 = transaction.query_one(sql, &[&session.0, &seq, &epoch, &hash]).await?.get(0);
+    let sql = "INSERT INTO logs (key, claim_epoch, shared_seq) VALUES ($1, $2, $3) RETURNING no";
+    let (epoch, shared) = (int(base.epoch.0), int(base.seq.0));
+    let no: i64 = transaction.query_one(sql, &[&session.0, &epoch, &shared]).await?.get(0);
     transaction.execute("INSERT INTO session_ids VALUES ($1, $2)", &[&session.0, &no]).await?;
     Ok(no)
 }

@@ -20,6 +20,13 @@ pub(super) async fn find<C: GenericClient>(client: &C, session: SessionId) -> Re
     Ok(client.query_opt(sql, &[&session.0]).await?.map(|row| row.get(0)))
 }
 
+/// Whether a log has an entry of its own. Claimed, but its first entry never came: there is no such session for anyone.
+pub(super) async fn begun<C: GenericClient>(client: &C, no: i64) -> Result<bool, Fault> {
+    let sql =
+        "SELECT EXISTS (SELECT 1 FROM entries WHERE no = $1 AND seq > shared_seq) FROM logs WHERE no = $1";
+    Ok(client.query_one(sql, &[&no]).await?.get(0))
+}
+
 pub(super) async fn entries(
     client: &Client,
     session: SessionId,
@@ -28,8 +35,8 @@ pub(super) async fn entries(
 ) -> Result<Vec<Entry>, ReadError> {
     let failed = |error| ReadError::from(failed("read a log")(error));
     let no = find(client, session).await.map_err(failed)?.ok_or(ReadError::Unknown(session))?;
-    let row = client.query_one("SELECT end_seq FROM logs WHERE no = $1", &[&no]).await.map_err(failed)?;
-    let head = Seq(number(&row, "end_seq"));
+    let sql = "SELECT coalesce(max(seq), 0) AS head FROM entries WHERE no = $1";
+    let head = Seq(number(&client.query_one(sql, &[&no]).await.map_err(failed)?, "head"));
     if after > head {
         return Err(ReadError::BeyondEnd { after, head });
     }
@@ -91,16 +98,18 @@ fn entry(last: &Link, row: &Row) -> Result<Entry, Damage> {
 
 pub(super) async fn open(client: &Client, session: SessionId) -> Result<Opened, OpenError> {
     let failed = |error| OpenError::from(failed("open a session")(error));
-    let sql = "SELECT logs.key, end_seq, end_epoch, end_hash, end_seq > base_seq AS begun, session_ids.no,
+    let sql = "SELECT logs.key, session_ids.no, last.seq AS end_seq, last.epoch AS end_epoch, last.hash AS end_hash,
                snapshots.seq, snapshots.epoch, snapshots.hash, snapshots.body
-               FROM session_ids LEFT JOIN logs USING (no) LEFT JOIN snapshots USING (no) WHERE session_ids.id = $1";
+               FROM session_ids LEFT JOIN logs USING (no) LEFT JOIN snapshots USING (no) LEFT JOIN LATERAL
+               (SELECT * FROM entries WHERE entries.no = logs.no AND seq > shared_seq ORDER BY seq DESC LIMIT 1) AS last
+               ON TRUE WHERE session_ids.id = $1";
     let row =
         client.query_opt(sql, &[&session.0]).await.map_err(failed)?.ok_or(OpenError::Unknown(session))?;
     if row.get::<_, Option<i64>>("no").is_none() {
         return Err(OpenError::Deleted(session));
     }
-    // Claimed, but its first entry never came: there is no such session for anyone.
-    if !row.get::<_, bool>("begun") {
+    // Claimed, but its first entry never came.
+    if row.get::<_, Option<i64>>("end_seq").is_none() {
         return Err(OpenError::Unknown(session));
     }
     let snapshot = row

@@ -1,15 +1,12 @@
--- A log: who may write it, and where it ends. `started` once it has an entry of its own.
+-- A log: who may write it. It exists for others once it has an entry beyond those that it shares as a branch.
 CREATE TABLE logs (
     no BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key UUID NOT NULL UNIQUE,
     holder UUID,
     claim_epoch BIGINT NOT NULL,
-    base_seq BIGINT NOT NULL,
-    end_seq BIGINT NOT NULL,
-    end_epoch BIGINT NOT NULL,
-    end_hash BYTEA NOT NULL,
+    shared_seq BIGINT NOT NULL,
     erased BOOLEAN NOT NULL DEFAULT FALSE
-) WITH (fillfactor = 10);
+);
 
 CREATE TABLE entries (
     no BIGINT NOT NULL,
