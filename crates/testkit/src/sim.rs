@@ -112,7 +112,10 @@ pub fn live(seed: u64) -> Outcome {
         let world = World::new(seed);
         let begun = tokio::time::Instant::now();
         trouble::live(&world).await;
-        world.outcome(begun.elapsed())
+        let outcome = world.outcome(begun.elapsed());
+        // Its nodes hold it, and it holds them.
+        world.end();
+        outcome
     })
 }
 

@@ -208,6 +208,11 @@ impl World {
         }
     }
 
+    /// Lets go of everything that runs.
+    pub(crate) fn end(&self) {
+        self.nodes.iter().for_each(Node::kill);
+    }
+
     pub(crate) fn outcome(&self, simulated: Duration) -> Outcome {
         let record = self.record();
         Outcome { trace: record.trace, simulated, met: record.met.clone(), broken: record.broken.clone() }
