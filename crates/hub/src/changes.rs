@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use session::{Event, RunId, Seq, Session, SessionId, Time};
+use session::{Event, RunId, Seq, Session, SessionId, Time, UserId};
 use tokio::sync::broadcast;
 
 /// Changes that may wait for one reader. One that is further behind reads the list anew.
@@ -13,13 +13,27 @@ const WAITING_MAX: usize = 1_024;
 pub enum Change {
     Line(Line),
     /// The session was erased.
-    Gone(SessionId),
+    Gone {
+        session: SessionId,
+        user: UserId,
+    },
+}
+
+impl Change {
+    /// Whose session it is.
+    fn user(&self) -> UserId {
+        match self {
+            Self::Line(line) => line.user,
+            Self::Gone { user, .. } => *user,
+        }
+    }
 }
 
 /// What a list shows of a session. Of two, the one with the higher `seq` is true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub session: SessionId,
+    pub user: UserId,
     pub seq: Seq,
     pub title: Option<String>,
     pub created_at: Time,
@@ -34,6 +48,7 @@ impl Line {
     pub(crate) fn of(session: SessionId, state: &Session) -> Self {
         Self {
             session,
+            user: state.user,
             seq: state.head(),
             title: state.title.as_ref().map(|title| title.text().to_owned()),
             created_at: state.created_at,
@@ -56,8 +71,8 @@ impl Default for Changes {
 }
 
 impl Changes {
-    pub(crate) fn subscribe(&self) -> ListFollower {
-        ListFollower(self.0.subscribe())
+    pub(crate) fn subscribe(&self, user: UserId) -> ListFollower {
+        ListFollower { changes: self.0.subscribe(), user }
     }
 
     /// Tells of a change; nobody may be there to hear it.
@@ -73,9 +88,12 @@ pub(crate) fn touches(event: &Event) -> bool {
     store::catalog::may_touch(event) && !matches!(event, Event::CallFinished { .. })
 }
 
-/// A reader of the list that receives every change from now on.
+/// A reader of one user's list that receives every change of it from now on.
 #[derive(Debug)]
-pub struct ListFollower(broadcast::Receiver<Arc<Change>>);
+pub struct ListFollower {
+    changes: broadcast::Receiver<Arc<Change>>,
+    user: UserId,
+}
 
 /// The reader was too slow, or the hub is gone; the list must be read anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -88,6 +106,11 @@ impl ListFollower {
     /// # Errors
     /// When changes were missed.
     pub async fn next(&mut self) -> Result<Arc<Change>, Missed> {
-        self.0.recv().await.map_err(|_| Missed)
+        loop {
+            let change = self.changes.recv().await.map_err(|_| Missed)?;
+            if change.user() == self.user {
+                return Ok(change);
+            }
+        }
     }
 }

@@ -186,7 +186,7 @@ impl ChatHandle {
             Err(OpenError::Unknown(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        match self.hub.create(Create { session: Some(id), title: None, after }).await {
+        match self.hub.create(Create { session: Some(id), after, ..Create::default() }).await {
             Ok(session) => Ok(session),
             Err(CommandError::Exists(_) | CommandError::Rejected(Rejected::Exists)) => Ok(self.hub.open(id)),
             Err(error) => Err(error),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use session::{AfterCrash, Command, InterruptReason, NodeId, Runs, Seq, SessionId, SlotNo, TurnId};
+use session::{AfterCrash, Command, InterruptReason, NodeId, Runs, Seq, SessionId, SlotNo, TurnId, UserId};
 use store::{Claiming, OpenError, OpenRun, Snapshot, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
@@ -283,7 +283,8 @@ impl Hub {
             self.check_new(id).await?;
         }
         let session = create.session.unwrap_or_else(|| self.shared.clock.session_id());
-        let command = Command::Create { id: session, title: create.title, after: create.after };
+        let command =
+            Command::Create { id: session, title: create.title, after: create.after, user: create.user };
         let created = self.begin(session, Claiming::New, command).await?;
         if let Some(after) = create.after {
             self.leave_behind(after);
@@ -364,9 +365,8 @@ impl Hub {
         let gone = || CommandError::Doubtful { reason: "the writer stopped".to_owned() };
         mailbox.send(Input::Retire { when: Retire::Now, answer }).await.map_err(|_| gone())?;
         let given_up = answered.await.map_err(|_| gone())?;
-        let made_as = given_up.claim.session;
         self.shared.store.erase(given_up.claim).await?;
-        self.shared.changes.tell(|| Change::Gone(made_as));
+        self.shared.changes.tell(|| Change::Gone { session: given_up.claim.session, user: given_up.user });
         let wiped = self.shared.spool.work(move |spool| {
             given_up.slots.into_iter().try_for_each(|slot| spool.clear(slot).map(|()| spool.give_back(slot)))
         });
@@ -416,9 +416,9 @@ impl Hub {
         self.shared.store.clone()
     }
 
-    /// What changes in the list of sessions from now on.
-    pub fn follow_list(&self) -> ListFollower {
-        self.shared.changes.subscribe()
+    /// What changes in a user's list of sessions from now on.
+    pub fn follow_list(&self, user: UserId) -> ListFollower {
+        self.shared.changes.subscribe(user)
     }
 
     /// How often a journal was looked at for healing since the start.
@@ -497,6 +497,8 @@ pub struct Create {
     pub session: Option<SessionId>,
     pub title: Option<String>,
     pub after: Option<SessionId>,
+    /// Whose session it is.
+    pub user: UserId,
 }
 
 /// Heartbeat, lag and spare slots, for as long as the hub lives.

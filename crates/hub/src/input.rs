@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use session::{
-    Accepted, Command, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId, Seq, SlotNo, View,
+    Accepted, Command, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId, Seq, SlotNo, UserId,
+    View,
 };
 use store::{Claim, Urgency};
 use tokio::sync::oneshot;
@@ -51,6 +52,8 @@ pub(crate) enum Input {
 #[derive(Debug)]
 pub(crate) struct GivenUp {
     pub(crate) claim: Claim,
+    /// Whose session it is.
+    pub(crate) user: UserId,
     /// Slots that may hold output of the session.
     pub(crate) slots: Vec<SlotNo>,
 }

@@ -1,13 +1,13 @@
 //! What doors may look up without a session's writer: the list, search and attachments.
 
-use session::BlobHash;
+use session::{BlobHash, SessionId, UserId};
 
 pub use store::{DocumentKind, Hit, ListQuery, ListRow, Shelf, StoreError};
 
 use crate::hub::Hub;
 
 impl Hub {
-    /// A page of the list of sessions, latest activity first.
+    /// A page of a user's list of sessions, latest activity first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -15,12 +15,20 @@ impl Hub {
         self.store().list(query).await
     }
 
-    /// Messages and answers with all the words of `words`, newest first, at most `count`.
+    /// Messages and answers of a user with all the words of `words`, newest first, at most `count`.
     ///
     /// # Errors
     /// When the store cannot be read, or search is off.
-    pub async fn search(&self, words: String, count: usize) -> Result<Vec<Hit>, StoreError> {
-        self.store().search(words, count).await
+    pub async fn search(&self, user: UserId, words: String, count: usize) -> Result<Vec<Hit>, StoreError> {
+        self.store().search(user, words, count).await
+    }
+
+    /// Whether an id leads to a session of this user.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn belongs(&self, session: SessionId, user: UserId) -> Result<bool, StoreError> {
+        self.store().belongs(session, user).await
     }
 
     /// Keeps the bytes of an attachment. When this answers, they survive a power cut.

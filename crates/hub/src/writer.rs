@@ -203,8 +203,11 @@ impl Writer {
                 // The caller may have stopped waiting; the session is given up all the same.
                 let open = self.state.open().and_then(|(_, run)| run.spool);
                 let awaited = self.state.recovering.iter().filter_map(|marker| marker.spool);
-                let given_up =
-                    GivenUp { claim: self.claim, slots: open.into_iter().chain(awaited).collect() };
+                let given_up = GivenUp {
+                    claim: self.claim,
+                    user: self.state.user,
+                    slots: open.into_iter().chain(awaited).collect(),
+                };
                 if answer.send(given_up).is_err() {
                     tracing::debug!(session = %self.session, "nobody waited for the session to be given up");
                 }

@@ -9,22 +9,27 @@ use anyhow::{Context, bail};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{Clock, Hub, SystemClock};
-use session::{AfterCrash, BlobHash, InterruptReason, Time};
+use session::{AfterCrash, BlobHash, InterruptReason, Time, UserId};
 use store::Store;
+use store::people::{Kind, Scope};
 use store::postgres::PostgresStore;
 use store::sqlite::SqliteStore;
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{AfterCrashConfig, Config, ModelConfig, ProviderConfig, environment, micros};
-use crate::http::{self, App};
-use crate::token::{self, Tokens};
+use crate::http::{self, App, Desks, Front};
+use crate::throttle::Throttle;
+use crate::{file, people, tls};
 
 /// A server that is ready to be run.
 pub(crate) struct Server {
     hub: Hub,
+    desks: Desks,
     router: axum::Router,
     listener: TcpListener,
+    tls: Option<TlsAcceptor>,
     ready: Arc<AtomicBool>,
     stop: CancellationToken,
     drain: Duration,
@@ -55,7 +60,16 @@ impl Server {
         // Before the store is opened: a second server on the same port should not get that far.
         let listener =
             TcpListener::bind(config.listen).await.with_context(|| format!("listen on {}", config.listen))?;
-        token::make_private(&config.data).with_context(|| format!("make {}", config.data.display()))?;
+        file::make_private(&config.data).with_context(|| format!("make {}", config.data.display()))?;
+        let people = Arc::new(people::open(&config.data)?);
+        if !config.listen.ip().is_loopback() && !people.has_login()? {
+            bail!(
+                "`listen` is {}, which others can reach, and nobody can log in yet. `everturn user password owner` \
+                 sets a password; then start again.",
+                config.listen
+            );
+        }
+        let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
         let store = open_store(config).await?;
         let transport: Arc<dyn Transport> = Arc::new(HttpTransport::new()?);
         let models =
@@ -73,25 +87,35 @@ impl Server {
             AfterCrashConfig::Wait => AfterCrash::Wait,
         };
         let hub = Hub::start(store, Arc::new(agent), Arc::new(SystemClock), settings).await?;
-        let tokens = Tokens::open(&config.data).context("read the tokens")?;
-        let first_token = tokens.is_empty().then(|| tokens.make("first start")).transpose()?;
+        let none_yet = people.credentials(None, Kind::Token)?.is_empty();
+        let make_first = || {
+            people::make_token(&people, people::by_hand(), UserId::FIRST, "first start", Scope::Manage, None)
+        };
+        let first_token = none_yet.then(make_first).transpose()?.map(|(_, token)| token);
         let (ready, stop) = (Arc::new(AtomicBool::new(false)), CancellationToken::new());
+        let desks = Desks::new(hub.clone(), people.clone(), stop.clone());
         let (router, _) = http::router(App {
-            hub: hub.clone(),
-            tokens: Arc::new(tokens),
+            desks: desks.clone(),
+            front: Front {
+                hosts: Arc::new(config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect()),
+                proxy: config.proxy,
+                safe: config.tls.is_some() || config.proxy.is_some(),
+            },
+            throttle: Arc::new(Throttle::default()),
             models: Arc::new(config.models.clone()),
             ready: ready.clone(),
-            stop: stop.clone(),
         });
         let drain = Duration::from_secs(config.drain_seconds);
-        Ok(Self { hub, router, listener, ready, stop, drain, first_token })
+        Ok(Self { hub, desks, router, listener, tls, ready, stop, drain, first_token })
     }
 
     /// Serves until `asked` to stop, then drains: messages are kept, runs have their time, everything is closed.
     pub(crate) async fn run(self, asked: impl Future<Output = ()>) {
         let accepting = CancellationToken::new();
         self.ready.store(true, Ordering::Release);
-        let serving = crate::spawn::spawn(http::serve(self.listener, self.router, accepting.clone()));
+        let serving =
+            crate::spawn::spawn(http::serve(self.listener, self.tls, self.router, accepting.clone()));
+        crate::spawn::spawn(self.desks.look_for_changes());
         asked.await;
         self.ready.store(false, Ordering::Release);
         tracing::info!(runs = self.hub.open_runs(), "stopping: messages are kept, no run starts");

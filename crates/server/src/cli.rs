@@ -9,6 +9,7 @@ mod tail;
 mod talk;
 mod terminal;
 mod token;
+mod user;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -70,9 +71,12 @@ enum Command {
         #[arg(long, default_value_t = 20)]
         count: usize,
     },
-    /// Make tokens.
+    /// Make, list and revoke tokens.
     #[command(subcommand)]
     Token(token::Token),
+    /// Add users, give them passwords, shut them out.
+    #[command(subcommand)]
+    User(user::User),
 }
 
 /// Runs a command; an error is told on standard error.
@@ -105,5 +109,6 @@ async fn dispatch(everturn: Everturn) -> anyhow::Result<ExitCode> {
         Command::Tail { session, after, once } => tail::run(client()?, session, after, once).await,
         Command::Sessions { count } => sessions::run(&client()?, count).await,
         Command::Token(token) => token.run(&config),
+        Command::User(user) => user.run(&config),
     }
 }

@@ -1,6 +1,6 @@
 //! The configuration: one TOML file, every field documented, each overridable by the environment.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,9 +17,17 @@ pub(crate) struct Config {
     /// Keeps sessions on this PostgreSQL server instead of in the data directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) postgres: Option<String>,
-    /// Where the server listens. Loopback only.
+    /// Where the server listens. Where others can reach it, a login and TLS or a proxy must be set up first.
     #[serde(default = "listen_address")]
     pub(crate) listen: SocketAddr,
+    /// Names by which it is reached, beside those of this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hosts: Vec<String>,
+    /// The address of the proxy that stands before it and speaks TLS to callers. Nobody else is answered then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) proxy: Option<IpAddr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tls: Option<TlsConfig>,
     /// What the model is told before every session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) instructions: Option<String>,
@@ -33,6 +41,14 @@ pub(crate) struct Config {
     pub(crate) run: RunConfig,
     #[serde(default)]
     pub(crate) models: Vec<ModelConfig>,
+}
+
+/// The certificate by which callers know the server, and its key, as PEM.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TlsConfig {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 /// What one run may use.
@@ -169,6 +185,9 @@ impl Default for Config {
             data: data_directory(),
             postgres: None,
             listen: listen_address(),
+            hosts: Vec::new(),
+            proxy: None,
+            tls: None,
             instructions: None,
             after_crash: AfterCrashConfig::default(),
             drain_seconds: drain_seconds(),
@@ -203,12 +222,15 @@ impl Config {
     }
 
     fn check(&self) -> anyhow::Result<()> {
-        if !self.listen.ip().is_loopback() {
+        if !self.listen.ip().is_loopback() && self.tls.is_none() && self.proxy.is_none() {
             bail!(
-                "`listen` is {}, which others can reach. Only loopback is served for now; put a proxy that \
-                 authenticates in front of it, or use an SSH tunnel.",
+                "`listen` is {}, which others can reach, and what they send could be read on the way. Set `tls` \
+                 (certificate and key), or `proxy` (the address of a proxy that speaks TLS), or use an SSH tunnel.",
                 self.listen
             );
+        }
+        if let Some(host) = self.hosts.iter().find(|host| host.contains(['/', ':', ' ']) || host.is_empty()) {
+            bail!("`hosts` has names without scheme or port; this is not one: `{host}`");
         }
         for model in &self.models {
             if !(model.url.starts_with("http://") || model.url.starts_with("https://")) {

@@ -1,5 +1,6 @@
 //! The router: one line a route file, every route with its policy, and what all of them share.
 
+mod desk;
 mod error;
 mod extract;
 mod gate;
@@ -15,16 +16,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::response::IntoResponse;
-use hub::Hub;
-use tokio_util::sync::CancellationToken;
 use utoipa::OpenApi;
 
 use crate::config::ModelConfig;
-use crate::token::Tokens;
+use crate::throttle::Throttle;
 use error::{ErrorCode, Problem};
 use gate::Gate;
 
-pub(crate) use listen::serve;
+pub(crate) use desk::Desks;
+pub(crate) use gate::Front;
+pub(crate) use listen::{Peer, serve};
 
 /// Bytes of a JSON body: the longest message and room for its attachments' names.
 const BODY_BYTES_MAX: usize = session::limits::MESSAGE_BYTES_MAX * 2 + 64 * 1024;
@@ -32,12 +33,11 @@ const BODY_BYTES_MAX: usize = session::limits::MESSAGE_BYTES_MAX * 2 + 64 * 1024
 /// What routes may use.
 #[derive(Clone)]
 pub(crate) struct App {
-    pub(crate) hub: Hub,
-    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) desks: Desks,
+    pub(crate) front: Front,
+    pub(crate) throttle: Arc<Throttle>,
     pub(crate) models: Arc<Vec<ModelConfig>>,
     pub(crate) ready: Arc<AtomicBool>,
-    /// Ends open streams when the server stops.
-    pub(crate) stop: CancellationToken,
 }
 
 impl App {
@@ -78,6 +78,8 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::events::add(gate);
     let gate = route::attachments::add(gate);
     let gate = route::models::add(gate);
+    let gate = route::people::add(gate);
+    let gate = route::shares::add(gate);
     let gate = route::health::add(gate);
     let gate = reference::add(gate);
     let (routes, openapi) = gate.open();
@@ -88,7 +90,8 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
             Problem::new(ErrorCode::MethodNotAllowed, "See /api/v1/reference.").into_response()
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(middleware::from_fn(gate::check_host))
+        .layer(middleware::from_fn_with_state(app.clone(), gate::check_host))
+        .layer(middleware::from_fn_with_state(app.clone(), gate::dress))
         .with_state(app);
     (router, openapi)
 }

@@ -6,14 +6,22 @@
 //! | `config.rs` | what can be set? |
 //! | `app.rs` | how are store, agent, hub and router put together? |
 //! | `http.rs`, `http/` | what can be asked over HTTP, and who may? |
-//! | `token.rs` | who is let in? |
+//! | `people.rs` | where are the people of a server kept? |
+//! | `secret.rs`, `password.rs`, `throttle.rs` | what opens the gate, and how often may one be wrong? |
+//! | `tls.rs` | by which certificate is the server known? |
+//! | `file.rs` | which files may only their owner read? |
 
 mod app;
 mod cli;
 mod config;
+mod file;
 mod http;
+mod password;
+mod people;
+mod secret;
 mod spawn;
-mod token;
+mod throttle;
+mod tls;
 
 use std::process::ExitCode;
 
@@ -25,6 +33,8 @@ const _: () = assert!(
 );
 
 fn main() -> ExitCode {
+    // What is written here is for nobody else's eyes.
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
     // One TLS provider for everything; a second install only means that it is there.
     drop(rustls::crypto::ring::default_provider().install_default());
     let command = cli::Everturn::parse();

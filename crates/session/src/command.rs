@@ -2,13 +2,13 @@
 
 use crate::chat::ResumeReason;
 use crate::event::{CommitOutcome, Event, Flag, InterruptReason, Message, Outcome, PostMode, RunEnd, Usage};
-use crate::id::{CallNo, MessageKey, Owner, RunId, Seq, SessionId, TurnId};
+use crate::id::{CallNo, MessageKey, Owner, RunId, Seq, SessionId, TurnId, UserId};
 
 /// A request that something happen; it may be rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Begin the session. `after` is the session that its author leaves behind.
-    Create { id: SessionId, title: Option<String>, after: Option<SessionId> },
+    Create { id: SessionId, title: Option<String>, after: Option<SessionId>, user: UserId },
     /// Begin the session as a branch of `from` after entry `at`.
     Branch { id: SessionId, from: SessionId, at: Seq },
     /// Say something.

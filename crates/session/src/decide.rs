@@ -103,12 +103,12 @@ pub enum Rejected {
 pub fn decide(session: &Session, command: Command, context: &Context) -> Result<Decision, Rejected> {
     let mut plan = Plan::new(session, context);
     match command {
-        Command::Create { id, title, after } => {
+        Command::Create { id, title, after, user } => {
             if session.head() != Seq(0) {
                 return Err(Rejected::Exists);
             }
             let title = title.map(checked_title).transpose()?;
-            plan.push(Event::SessionCreated { id, title, after });
+            plan.push(Event::SessionCreated { id, title, after, user });
         }
         Command::Branch { id, from, at } => {
             plan.push(Event::SessionBranched { id, from, at });

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::chat::{ResumeReason, readable_time};
 use crate::entry::Hash;
-use crate::id::{BlobHash, CallNo, Epoch, MessageKey, Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId};
+use crate::id::{
+    BlobHash, CallNo, Epoch, MessageKey, Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId, UserId,
+};
 
 /// One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,9 @@ pub enum Event {
         title: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<SessionId>,
+        /// Whose session it is; a branch is its origin's user's.
+        #[serde(default, skip_serializing_if = "UserId::is_first")]
+        user: UserId,
     },
     /// The session began as a branch: its log is `from`'s up to `at`, then its own.
     SessionBranched { id: SessionId, from: SessionId, at: Seq },

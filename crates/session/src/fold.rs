@@ -144,8 +144,9 @@ pub fn moves_activity(event: &Event) -> bool {
 fn apply(session: &mut Session, entry: &Entry) {
     let time = entry.time;
     match &entry.event {
-        Event::SessionCreated { id, title, after } => {
+        Event::SessionCreated { id, title, after, user } => {
             session.ids.push(*id);
+            session.user = *user;
             session.created_at = time;
             session.after = *after;
             session.title = title.clone().map(Title::Person);

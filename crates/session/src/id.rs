@@ -131,6 +131,27 @@ uuid_id!(
     NodeId
 );
 
+uuid_id!(
+    /// Names a person who uses the server. What was made before there were several belongs to the first.
+    UserId
+);
+
+impl UserId {
+    /// The person who set the server up.
+    pub const FIRST: Self = Self(Uuid::nil());
+
+    /// Whether this is the person who set the server up.
+    pub fn is_first(&self) -> bool {
+        *self == Self::FIRST
+    }
+}
+
+impl Default for UserId {
+    fn default() -> Self {
+        Self::FIRST
+    }
+}
+
 /// The caller's idempotency key: the same key and body give the same answer, without expiry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

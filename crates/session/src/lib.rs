@@ -49,7 +49,7 @@ pub use event::{
 };
 pub use fold::{fold, fold_turn, moves_activity, run_text};
 pub use id::{
-    BlobHash, CallNo, Epoch, MessageKey, NodeId, Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId,
+    BlobHash, CallNo, Epoch, MessageKey, NodeId, Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId, UserId,
 };
 pub use memory::{Commit, Ledger, Segment};
 pub use prompt::{Prompt, PromptCall, PromptMessage, PromptTurn, prompt};

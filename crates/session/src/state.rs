@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::chat::ResumeMark;
 use crate::entry::Link;
 use crate::event::{InterruptReason, Message, Outcome, PostMode, RunCause, RunEnd, Usage};
-use crate::id::{CallNo, RunId, Seq, SessionId, SlotNo, Time, TurnId};
+use crate::id::{CallNo, RunId, Seq, SessionId, SlotNo, Time, TurnId, UserId};
 use crate::memory::Ledger;
 use crate::tags::TagState;
 
@@ -16,6 +16,9 @@ use crate::tags::TagState;
 pub struct Session {
     /// The end of the log that this state is the fold of.
     pub link: Link,
+    /// Whose session it is.
+    #[serde(default)]
+    pub user: UserId,
     pub created_at: Time,
     /// When a person or the agent last did something; healing and compaction leave it alone.
     pub active_at: Time,
@@ -179,6 +182,7 @@ impl Default for Session {
     fn default() -> Self {
         Self {
             link: Link::START,
+            user: UserId::FIRST,
             created_at: Time(0),
             active_at: Time(0),
             after: None,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use session::{
-    CommitOutcome, Entry, Event, Flag, RunEnd, RunId, Seq, SessionId, Time, TurnId, moves_activity,
+    CommitOutcome, Entry, Event, Flag, RunEnd, RunId, Seq, SessionId, Time, TurnId, UserId, moves_activity,
 };
 
 use crate::error::StoreError;
@@ -15,7 +15,7 @@ const CALL_TOUCH_MICROS: i64 = 1_000_000;
 
 /// What can be found without opening a session.
 pub trait Catalog: Send + Sync + 'static {
-    /// A page of the list, latest activity first.
+    /// A page of a user's list, latest activity first.
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<ListRow>, StoreError>>;
 
     /// Visible turns that stand before `before`, newest first, at most `count`. Behind the log by the lag.
@@ -26,8 +26,17 @@ pub trait Catalog: Send + Sync + 'static {
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>>;
 
-    /// Messages and answers with all the words of `words`, newest first, at most `count`. Behind the log by the lag.
-    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>>;
+    /// Messages and answers of a user's sessions with all the words of `words`, newest first, at most `count`. Behind the
+    /// log by the lag.
+    fn search(
+        &self,
+        user: UserId,
+        words: String,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>>;
+
+    /// Whether an id leads to a session, and to one of this user.
+    fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Waits until everything appended so far is indexed, packed and trimmed as far as it can be.
     fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>>;
@@ -39,6 +48,7 @@ pub trait Catalog: Send + Sync + 'static {
 /// Which sessions to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListQuery {
+    pub user: UserId,
     pub shelf: Shelf,
     /// The last row of the page before.
     pub before: Option<(Time, SessionId)>,
@@ -58,6 +68,8 @@ pub enum Shelf {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListRow {
     pub session: SessionId,
+    #[serde(default)]
+    pub user: UserId,
     pub title: Option<String>,
     pub named_by_person: bool,
     pub created_at: Time,
@@ -90,6 +102,7 @@ impl ListRow {
     pub fn new(session: SessionId) -> Self {
         Self {
             session,
+            user: UserId::FIRST,
             title: None,
             named_by_person: false,
             created_at: Time(0),
@@ -121,14 +134,16 @@ impl ListRow {
             return Touch::Untouched;
         }
         match &entry.event {
-            Event::SessionCreated { title, .. } => {
+            Event::SessionCreated { title, user, .. } => {
+                self.user = *user;
                 self.created_at = entry.time;
                 self.title.clone_from(title);
                 self.named_by_person = title.is_some();
             }
-            // A branch starts with its origin's name and nothing else of its row.
+            // A branch starts with its origin's user and name, and nothing else of its row.
             Event::SessionBranched { .. } => {
                 *self = Self {
+                    user: self.user,
                     title: self.title.take(),
                     created_at: entry.time,
                     messages: self.messages,

@@ -118,6 +118,7 @@ cases! { $
     }
     lists {
         the_latest_activity_stands_first
+        each_user_has_his_own_list_and_finds_his_own_words
         sessions_that_owe_are_found
         pages_of_the_list_join
         each_session_stands_on_one_shelf

@@ -11,6 +11,7 @@ pub mod claim;
 pub mod conformance;
 mod error;
 pub mod memory;
+pub mod people;
 pub mod postgres;
 pub mod sqlite;
 

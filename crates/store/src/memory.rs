@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId};
 
 use crate::blob::{Blobs, hash_of};
 use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TurnRow};
@@ -170,8 +170,17 @@ impl Catalog for MemoryStore {
         async move { Ok(self.state().turns(session, before, count)) }.boxed()
     }
 
-    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
-        async move { Ok(self.state().search(&words, count)) }.boxed()
+    fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        async move { Ok(self.state().belongs(session, user)) }.boxed()
+    }
+
+    fn search(
+        &self,
+        user: UserId,
+        words: String,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        async move { Ok(self.state().search(user, &words, count)) }.boxed()
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {

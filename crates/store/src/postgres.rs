@@ -20,7 +20,9 @@ use std::time::Duration;
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use session::{BlobHash, ChatKey, Entry, Hash, Link, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use session::{
+    BlobHash, ChatKey, Entry, Hash, Link, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId,
+};
 use tokio_postgres::config::Host;
 use tokio_postgres::{NoTls, Row};
 
@@ -399,8 +401,22 @@ impl Catalog for PostgresStore {
         .boxed()
     }
 
-    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
-        async move { read::search(&self.client().await?, &words, count).await.map_err(failed("search")) }
+    fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        async move {
+            let sql = "SELECT 1 FROM session_ids JOIN list USING (no) WHERE id = $1 AND user_id = $2 AND shelf >= 0";
+            let found = self.client().await?.query_opt(sql, &[&session.0, &user.0]).await;
+            Ok(found.map_err(failed("look whose a session is"))?.is_some())
+        }
+        .boxed()
+    }
+
+    fn search(
+        &self,
+        user: UserId,
+        words: String,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        async move { read::search(&self.client().await?, user, &words, count).await.map_err(failed("search")) }
             .boxed()
     }
 

@@ -46,7 +46,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::blob::{BlobDirectory, Blobs};
@@ -402,13 +402,22 @@ impl Catalog for SqliteStore {
         })
     }
 
-    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+    fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.reading("look whose a session is", move |_, connection| read::belongs(connection, session, user))
+    }
+
+    fn search(
+        &self,
+        user: UserId,
+        words: String,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
         self.reading("search", move |shared, connection| {
             if shared.search_off.load(Ordering::Acquire) {
                 let why = "it is off after an error; the next start makes its words anew from the logs";
                 return Err(Fault::Refused(why.to_owned()));
             }
-            search::find(connection, &shared.words(), &words, count)
+            search::find(connection, &shared.words(), user, &words, count)
         })
     }
 

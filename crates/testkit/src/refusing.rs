@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId};
 use store::blob::Blobs;
 use store::{
     Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Dead, Hit,
@@ -192,9 +192,19 @@ impl Catalog for RefusingStore {
         async move { store.turns(session, before, count).await }.boxed()
     }
 
-    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+    fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>> {
         let store = self.store();
-        async move { store.search(words, count).await }.boxed()
+        async move { store.belongs(session, user).await }.boxed()
+    }
+
+    fn search(
+        &self,
+        user: UserId,
+        words: String,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        let store = self.store();
+        async move { store.search(user, words, count).await }.boxed()
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {

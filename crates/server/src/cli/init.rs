@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::terminal::{plain, remark};
 use super::token::save_for_command_line;
 use crate::config::{Config, ModelConfig, ProviderConfig, config_directory, environment};
-use crate::token::write_private;
+use crate::file::write_private;
 
 const URL: &str = "http://127.0.0.1:8080/v1";
 

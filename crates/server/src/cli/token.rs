@@ -1,13 +1,16 @@
-//! Makes tokens, beside a server that may be running.
+//! Makes, lists and revokes tokens, beside a server that may be running.
 
 use std::process::ExitCode;
 
-use anyhow::Context;
-use clap::Subcommand;
+use anyhow::{Context, bail};
+use clap::{Subcommand, ValueEnum};
+use store::people::{Kind, People, Scope};
+use uuid::Uuid;
 
-use super::terminal::{remark, say};
+use super::terminal::{plain, remark, say};
 use crate::config::{Config, config_directory};
-use crate::token::{Tokens, make_private, write_private};
+use crate::file::write_private;
+use crate::people::{self, by_hand, make_token, named};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Token {
@@ -16,29 +19,80 @@ pub(crate) enum Token {
         /// What it is for.
         #[arg(long, default_value = "command line")]
         name: String,
+        /// Whose it is.
+        #[arg(long, default_value = "owner", value_name = "NAME")]
+        user: String,
+        /// What it allows; never more than its user may.
+        #[arg(long, value_enum, default_value_t = ScopeName::Manage)]
+        scope: ScopeName,
         /// Save it for this command line instead of showing it.
         #[arg(long)]
         save: bool,
     },
+    /// List everyone's tokens.
+    List,
+    /// Take a token away; what it reads at the moment ends within seconds.
+    Revoke { id: Uuid },
+}
+
+/// What a token allows.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ScopeName {
+    /// Read sessions.
+    Read,
+    /// Change them.
+    Write,
+    /// Manage people and access.
+    Manage,
+}
+
+impl From<ScopeName> for Scope {
+    fn from(name: ScopeName) -> Self {
+        match name {
+            ScopeName::Read => Self::Read,
+            ScopeName::Write => Self::Write,
+            ScopeName::Manage => Self::Manage,
+        }
+    }
 }
 
 impl Token {
     pub(crate) fn run(self, config: &Config) -> anyhow::Result<ExitCode> {
-        let Self::New { name, save } = self;
-        if save {
-            save_for_command_line(config, &name)?;
-        } else {
-            make_private(&config.data)?;
-            say(&format!("{}\n", Tokens::open(&config.data)?.make(&name)?))?;
+        let people = people::open(&config.data)?;
+        match self {
+            Self::New { name, user, scope, save } => {
+                let user = named(&people, &user)?.id;
+                let (_, token) = make_token(&people, by_hand(), user, &name, scope.into(), None)?;
+                if save { keep(&token)? } else { say(&format!("{token}\n"))? }
+            }
+            Self::List => list(&people)?,
+            Self::Revoke { id } => {
+                if !people.revoke(by_hand(), None, Kind::Token, id)? {
+                    bail!("there is no token {id}; `everturn token list` shows them");
+                }
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
+fn list(people: &People) -> anyhow::Result<()> {
+    let users = people.users()?;
+    for token in people.credentials(None, Kind::Token)? {
+        let user = users.iter().find(|user| user.id == token.user).map_or("", |user| &user.name);
+        say(&format!("{} {} {} {}\n", token.id, token.scope.as_str(), plain(user), plain(&token.name)))?;
+    }
+    Ok(())
+}
+
 /// Makes a token and keeps it where this command line finds it.
 pub(crate) fn save_for_command_line(config: &Config, name: &str) -> anyhow::Result<()> {
-    make_private(&config.data).with_context(|| format!("make {}", config.data.display()))?;
-    let token = Tokens::open(&config.data)?.make(name)?;
+    let people = people::open(&config.data)?;
+    let (_, token) = make_token(&people, by_hand(), session::UserId::FIRST, name, Scope::Manage, None)?;
+    keep(&token)
+}
+
+fn keep(token: &str) -> anyhow::Result<()> {
     let path = config_directory().join("token");
     write_private(&path, token.as_bytes()).with_context(|| format!("write {}", path.display()))?;
     remark(&format!("A token for this command line is in {}.", path.display()));

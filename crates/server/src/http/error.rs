@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use hub::{CommandError, FollowError, StoreError};
 use serde::Serialize;
 use session::Rejected;
+use store::people::PeopleError;
 use utoipa::ToSchema;
 
 macro_rules! error_codes {
@@ -37,21 +38,29 @@ macro_rules! error_codes {
 
 error_codes! {
     AttachmentNotFound = "attachment_not_found", NOT_FOUND, "There is no such attachment";
+    BadName = "bad_name", UNPROCESSABLE_ENTITY, "The name cannot be used";
+    BadPassword = "bad_password", UNPROCESSABLE_ENTITY, "The password cannot be used";
     BadRequest = "bad_request", BAD_REQUEST, "The request cannot be read";
     BadTitle = "bad_title", UNPROCESSABLE_ENTITY, "The title cannot be used";
     BeyondEnd = "beyond_end", CONFLICT, "There is no such entry yet";
     Damaged = "damaged", INTERNAL_SERVER_ERROR, "The session's log is damaged";
     Doubtful = "doubtful", SERVICE_UNAVAILABLE, "It is not known whether it was kept";
     EmptyMessage = "empty_message", UNPROCESSABLE_ENTITY, "A message needs text or an attachment";
+    Forbidden = "forbidden", FORBIDDEN, "You may not do that";
     ForeignHost = "foreign_host", MISDIRECTED_REQUEST, "This server does not go by that name";
+    ForeignOrigin = "foreign_origin", FORBIDDEN, "The request comes from another site";
+    Internal = "internal", INTERNAL_SERVER_ERROR, "The server failed";
     KeyReused = "key_reused", UNPROCESSABLE_ENTITY, "The key was used for another request";
+    LastOwner = "last_owner", CONFLICT, "An owner must stay";
     MessageTooLong = "message_too_long", PAYLOAD_TOO_LARGE, "The message is too long";
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "This cannot be done here";
     Moved = "moved", SERVICE_UNAVAILABLE, "Another node writes the session";
+    NameTaken = "name_taken", CONFLICT, "The name is taken";
     NoSuchAnswer = "no_such_answer", NOT_FOUND, "The turn has no such answer";
     NoSuchRoute = "no_such_route", NOT_FOUND, "There is nothing here";
+    NoSuchThing = "no_such_thing", NOT_FOUND, "There is nothing by that id";
     NoSuchTurn = "no_such_turn", NOT_FOUND, "There is no such turn";
-    NotAuthorised = "not_authorised", UNAUTHORIZED, "A valid token is needed";
+    NotAuthorised = "not_authorised", UNAUTHORIZED, "A login or a token is needed";
     NotQueued = "not_queued", CONFLICT, "No such message is waiting";
     NotReady = "not_ready", SERVICE_UNAVAILABLE, "The server is starting or stopping";
     NothingToContinue = "nothing_to_continue", CONFLICT, "There is nothing to go on with";
@@ -63,6 +72,7 @@ error_codes! {
     SessionExists = "session_exists", CONFLICT, "The id is in use";
     SessionNotFound = "session_not_found", NOT_FOUND, "There is no such session";
     TooLarge = "too_large", PAYLOAD_TOO_LARGE, "The body is too large";
+    TooMany = "too_many", TOO_MANY_REQUESTS, "That is too often or too many";
     TooManyAttachments = "too_many_attachments", UNPROCESSABLE_ENTITY, "Too many attachments";
     TooManyIds = "too_many_ids", CONFLICT, "The session has too many ids";
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Nothing was kept";
@@ -79,6 +89,9 @@ pub(crate) struct Problem {
     code: ErrorCode,
     /// What happened, for a person.
     detail: String,
+    /// Seconds to wait before the next try.
+    #[serde(skip)]
+    wait_seconds: Option<u64>,
 }
 
 impl Problem {
@@ -89,13 +102,20 @@ impl Problem {
             status: code.status().as_u16(),
             code,
             detail: detail.into(),
+            wait_seconds: (code.status() == StatusCode::SERVICE_UNAVAILABLE).then_some(1),
         }
+    }
+
+    /// The same, with a time before which asking again is in vain.
+    pub(crate) fn after(mut self, wait: std::time::Duration) -> Self {
+        self.wait_seconds = Some(wait.as_secs() + 1);
+        self
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let code = self.code;
+        let (code, wait) = (self.code, self.wait_seconds);
         let mut response = (code.status(), Json(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
@@ -103,8 +123,8 @@ impl IntoResponse for Problem {
         if code == ErrorCode::NotAuthorised {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if code.status() == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        if let Some(seconds) = wait {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }
@@ -141,6 +161,21 @@ impl From<FollowError> for Problem {
             FollowError::BeyondEnd { .. } => Self::new(ErrorCode::BeyondEnd, detail),
             FollowError::CutOff { .. } | FollowError::Ended { .. } => {
                 Self::new(ErrorCode::Unavailable, detail)
+            }
+        }
+    }
+}
+
+impl From<PeopleError> for Problem {
+    fn from(error: PeopleError) -> Self {
+        let detail = error.to_string();
+        match error {
+            PeopleError::NameTaken => Self::new(ErrorCode::NameTaken, detail),
+            PeopleError::UnknownUser => Self::new(ErrorCode::NoSuchThing, "There is no such user."),
+            PeopleError::LastOwner => Self::new(ErrorCode::LastOwner, detail),
+            PeopleError::Newer { .. } | PeopleError::Foreign | PeopleError::File(_) => {
+                tracing::error!(%error, "the file of people cannot be used");
+                Self::new(ErrorCode::Unavailable, "Who may what cannot be looked up at the moment.")
             }
         }
     }

@@ -1,21 +1,49 @@
 //! The one gate. A route is added with its policy or not at all; there is no other way into the router.
 
+use std::net::{IpAddr, SocketAddr};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
 use axum::extract::{Request, State};
-use axum::http::header;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use store::people::{Kind, Scope};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
-use super::App;
+use super::desk::Caller;
 use super::error::{ErrorCode, Problem};
+use super::{App, Peer};
+use crate::secret::SecretKind;
+
+/// The cookie of a login. Its prefix makes browsers keep it to this host, to all paths, and to safe connections.
+pub(crate) const COOKIE: &str = "__Host-everturn";
+/// What a browser must send with every change: a page of another site cannot.
+const CHANGE_HEADER: &str = "x-everturn";
 
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
     /// Anyone who reaches the port. Shows nothing of any session.
     Anyone,
-    /// Whoever has a token.
-    Token,
+    /// Whoever may read.
+    Read,
+    /// Whoever may change something.
+    Write,
+    /// Whoever manages people and access.
+    Manage,
+}
+
+impl Policy {
+    fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Anyone => None,
+            Self::Read => Some(Scope::Read),
+            Self::Write => Some(Scope::Write),
+            Self::Manage => Some(Scope::Manage),
+        }
+    }
 }
 
 /// Routes behind their policies.
@@ -32,9 +60,9 @@ impl Gate {
     /// Adds routes under a policy.
     pub(crate) fn route(mut self, policy: Policy, routes: UtoipaMethodRouter<App>) -> Self {
         let (schemas, paths, methods) = routes;
-        let methods = match policy {
-            Policy::Anyone => methods,
-            Policy::Token => methods.layer(middleware::from_fn_with_state(self.app.clone(), need_token)),
+        let methods = match policy.scope() {
+            None => methods,
+            Some(scope) => methods.layer(middleware::from_fn_with_state((self.app.clone(), scope), admit)),
         };
         self.router = self.router.routes((schemas, paths, methods));
         self
@@ -45,33 +73,147 @@ impl Gate {
     }
 }
 
-async fn need_token(State(app): State<App>, request: Request, next: Next) -> Response {
-    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let token = given
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    match token {
-        Some((_, token)) if app.tokens.allow(token.trim()) => next.run(request).await,
-        _ => Problem::new(
-            ErrorCode::NotAuthorised,
-            "Send `Authorization: Bearer <token>`. `everturn token new` makes one.",
-        )
-        .into_response(),
+async fn admit(State((app, scope)): State<(App, Scope)>, mut request: Request, next: Next) -> Response {
+    match caller(&app, scope, &request) {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
     }
 }
 
-/// Refuses requests that a page of another site makes a browser send here: they name another host.
-pub(crate) async fn check_host(request: Request, next: Next) -> Response {
-    let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
-    let named = request.headers().get(header::HOST).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let local = |host: &str| {
-        let name = host.rsplit_once(':').map_or(host, |(name, port)| {
-            if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
-        });
-        matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+/// Who asks, if he may. The same look whatever carried the secret.
+fn caller(app: &App, scope: Scope, request: &Request) -> Result<Caller, Problem> {
+    let nobody = || {
+        Problem::new(
+            ErrorCode::NotAuthorised,
+            "Log in, or send `Authorization: Bearer <token>`. `everturn token new` makes one.",
+        )
     };
-    if authority.iter().chain(&named).all(|host| local(host)) && (authority.is_some() || named.is_some()) {
-        return next.run(request).await;
+    let (secret, kind) = carried(request.headers()).ok_or_else(nobody)?;
+    let caller = app.desks.admit(secret, kind)?.ok_or_else(nobody)?;
+    let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
+    if kind == Kind::Login && changes && !request.headers().contains_key(CHANGE_HEADER) {
+        return Err(Problem::new(
+            ErrorCode::ForeignOrigin,
+            format!("A browser sends `{CHANGE_HEADER}: 1` with every change."),
+        ));
     }
-    Problem::new(ErrorCode::ForeignHost, "Use localhost or 127.0.0.1.").into_response()
+    if caller.scope < scope {
+        let detail = format!("This needs `{}`, and you may `{}`.", scope.as_str(), caller.scope.as_str());
+        return Err(Problem::new(ErrorCode::Forbidden, detail));
+    }
+    Ok(caller)
+}
+
+/// The secret that a request carries, and what kind it must be.
+fn carried(headers: &HeaderMap) -> Option<(&str, Kind)> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
+        let secret = secret.trim();
+        return (scheme.eq_ignore_ascii_case("bearer") && SecretKind::Token.fits(secret))
+            .then_some((secret, Kind::Token));
+    }
+    login_cookie(headers).map(|secret| (secret, Kind::Login))
+}
+
+/// The cookie of a login, if it can be one.
+pub(crate) fn login_cookie(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let (_, secret) = pairs.find(|(name, _)| *name == COOKIE)?;
+    SecretKind::Login.fits(secret).then_some(secret)
+}
+
+/// By which names the server goes, and whom it believes about callers behind it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Front {
+    /// Names beside those of this machine.
+    pub(crate) hosts: Arc<Vec<String>>,
+    /// The proxy that stands before this server.
+    pub(crate) proxy: Option<IpAddr>,
+    /// Whether callers come by TLS, here or at the proxy.
+    pub(crate) safe: bool,
+}
+
+impl Front {
+    fn knows(&self, authority: &str) -> bool {
+        let name = authority.rsplit_once(':').map_or(authority, |(name, port)| {
+            if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { authority }
+        });
+        let name = name.to_ascii_lowercase();
+        matches!(name.as_str(), "localhost" | "127.0.0.1" | "[::1]") || self.hosts.contains(&name)
+    }
+
+    /// Where a request comes from: its connection, or what the proxy that we trust says.
+    pub(crate) fn address(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
+        let peer = peer?.ip();
+        if Some(peer) != self.proxy {
+            return Some(peer);
+        }
+        let told =
+            headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok()).next_back();
+        told.and_then(|told| told.rsplit(',').next()?.trim().parse().ok()).or(Some(peer))
+    }
+}
+
+/// Refuses requests that a page of another site makes a browser send here: they name another host, or come from one.
+pub(crate) async fn check_host(State(app): State<App>, request: Request, next: Next) -> Response {
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+    if app.front.proxy.is_some_and(|proxy| peer.is_some_and(|peer| peer != proxy && !peer.is_loopback())) {
+        return Problem::new(ErrorCode::ForeignHost, "Use the address of the proxy.").into_response();
+    }
+    let authority = request.uri().authority().map(axum::http::uri::Authority::as_str);
+    let mut named = request.headers().get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or(""));
+    let (first, second) = (named.next(), named.next());
+    let hosts: Vec<&str> = authority.into_iter().chain(first).chain(second).collect();
+    if hosts.is_empty() || !hosts.iter().all(|host| app.front.knows(host)) {
+        let detail = "Use localhost or 127.0.0.1, or name the host under `hosts` in the configuration.";
+        return Problem::new(ErrorCode::ForeignHost, detail).into_response();
+    }
+    let own = |origin: &HeaderValue| {
+        let origin = origin.to_str().unwrap_or("");
+        let place = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+        place.is_some_and(|place| hosts.iter().any(|host| host.eq_ignore_ascii_case(place)))
+    };
+    if !request.headers().get_all(header::ORIGIN).iter().all(own) {
+        return Problem::new(ErrorCode::ForeignOrigin, "This server answers its own pages only.")
+            .into_response();
+    }
+    next.run(request).await
+}
+
+/// What every answer carries, also an error.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (header::CACHE_CONTROL, "no-store"),
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    ),
+];
+
+/// Puts the headers on that every answer carries, and turns a panic into an answer: one request never ends the others.
+pub(crate) async fn dress(State(app): State<App>, request: Request, next: Next) -> Response {
+    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let mut response = answered.unwrap_or_else(|_| {
+        tracing::error!("a request failed in a way that nobody thought of");
+        let detail = "This is a fault of the server; what was answered before is kept.";
+        Problem::new(ErrorCode::Internal, detail).into_response()
+    });
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        if !headers.contains_key(&name) {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+    }
+    if app.front.safe {
+        let value = HeaderValue::from_static("max-age=31536000; includeSubDomains");
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
+    }
+    response
 }

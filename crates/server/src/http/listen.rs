@@ -1,14 +1,17 @@
 //! The accept loop: a limit on connections and on slow heads, and an end that does not wait for ever.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -19,8 +22,17 @@ const HEAD_MAX: Duration = Duration::from_secs(30);
 /// How long requests that are being answered have to end once the server stops.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
 
+/// Where a connection comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
 /// Serves until `stop`, then lets what is being answered end.
-pub(crate) async fn serve(listener: TcpListener, router: axum::Router, stop: CancellationToken) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    router: axum::Router,
+    stop: CancellationToken,
+) {
     let connections = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
@@ -29,8 +41,8 @@ pub(crate) async fn serve(listener: TcpListener, router: axum::Router, stop: Can
             () = stop.cancelled() => break,
             accepted = listener.accept() => accepted,
         };
-        let socket = match accepted {
-            Ok((socket, _)) => socket,
+        let (socket, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Out of file handles, most likely: those that are open end some time.
                 tracing::warn!(%error, "no connection could be accepted");
@@ -45,9 +57,48 @@ pub(crate) async fn serve(listener: TcpListener, router: axum::Router, stop: Can
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "small writes may wait");
         }
-        let router = router.clone();
-        let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+        let answering = Answering { router: router.clone(), peer, tls: tls.clone() };
+        let watcher = connections.watcher();
+        crate::spawn::spawn(async move {
+            if let Err(error) = answering.run(socket, watcher).await {
+                tracing::debug!(%error, "a connection ended");
+            }
+            drop(permit);
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(CLOSE_MAX, connections.shutdown()).await.is_err() {
+        tracing::info!("some requests were cut off");
+    }
+}
+
+/// One connection.
+struct Answering {
+    router: axum::Router,
+    peer: SocketAddr,
+    tls: Option<TlsAcceptor>,
+}
+
+impl Answering {
+    async fn run(self, socket: TcpStream, watcher: Watcher) -> anyhow::Result<()> {
+        match self.tls.clone() {
+            None => self.answer(socket, watcher).await,
+            Some(tls) => {
+                let safe = tokio::time::timeout(HEAD_MAX, tls.accept(socket)).await??;
+                self.answer(safe, watcher).await
+            }
+        }
+    }
+
+    async fn answer(
+        self,
+        socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        watcher: Watcher,
+    ) -> anyhow::Result<()> {
+        let (router, peer) = (self.router, self.peer);
+        let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
             let router = router.clone();
+            request.extensions_mut().insert(Peer(peer));
             async move {
                 Ok::<_, Infallible>(
                     router
@@ -59,16 +110,6 @@ pub(crate) async fn serve(listener: TcpListener, router: axum::Router, stop: Can
         });
         let mut builder = hyper::server::conn::http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX).keep_alive(true);
-        let connection = connections.watch(builder.serve_connection(TokioIo::new(socket), service));
-        crate::spawn::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended");
-            }
-            drop(permit);
-        });
-    }
-    drop(listener);
-    if tokio::time::timeout(CLOSE_MAX, connections.shutdown()).await.is_err() {
-        tracing::info!("some requests were cut off");
+        Ok(watcher.watch(builder.serve_connection(TokioIo::new(socket), service)).await?)
     }
 }

@@ -2,19 +2,19 @@
 //! integers, so that no content can forge an event.
 
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, Stream};
 use hub::{Alarm, Change, Followed, Follower, ListFollower};
 use serde::Serialize;
 use tokio::time::Instant;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use super::desk::OpenStream;
 use super::wire::{EntryBody, Line};
 
 /// How often a quiet stream says that it is alive.
@@ -52,11 +52,12 @@ pub(crate) fn reply(stream: impl Stream<Item = Result<Bytes, Infallible>> + Send
     (headers, Body::from_stream(stream)).into_response()
 }
 
-/// What a stream waits for beside what it tells: the server's stop, and the time to say that it is alive. Both last as
+/// What a stream waits for beside what it tells: its end, and the time to say that it is alive. Both last as
 /// long as the stream, so that one that speaks touches neither.
 struct Pulse {
-    stop: Pin<Box<WaitForCancellationFutureOwned>>,
+    end: BoxFuture<'static, ()>,
     alarm: Alarm,
+    _stream: OpenStream,
 }
 
 /// What happened first.
@@ -67,8 +68,8 @@ enum Heard<T> {
 }
 
 impl Pulse {
-    fn new(stop: CancellationToken) -> Self {
-        Self { stop: Box::pin(stop.cancelled_owned()), alarm: Alarm::new(Instant::now() + HEARTBEAT) }
+    fn new(stream: OpenStream) -> Self {
+        Self { end: stream.end(), alarm: Alarm::new(Instant::now() + HEARTBEAT), _stream: stream }
     }
 
     /// Waits for what is told next. May be dropped while it waits as far as `told` may.
@@ -76,21 +77,21 @@ impl Pulse {
         let beat_at = Instant::now() + HEARTBEAT;
         tokio::select! {
             biased;
-            () = self.stop.as_mut() => Heard::Stopped,
+            () = self.end.as_mut() => Heard::Stopped,
             told = told => Heard::Told(told),
             () = self.alarm.until(beat_at) => Heard::Quiet,
         }
     }
 }
 
-/// The entries of a session after what was `begun` with, until the reader leaves or the server stops.
+/// The entries of a session after what was `begun` with, until the reader leaves, may no longer read, or the server stops.
 pub(crate) fn entries(
     follower: Follower,
     begun: BytesMut,
-    stop: CancellationToken,
+    stream: OpenStream,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
     let first = (!begun.is_empty()).then(|| begun.freeze());
-    let state = Some((follower, Pulse::new(stop), first));
+    let state = Some((follower, Pulse::new(stream), first));
     futures_util::stream::unfold(state, |state| async move {
         let (mut follower, mut pulse, first) = state?;
         if let Some(first) = first {
@@ -139,9 +140,9 @@ fn write(out: &mut BytesMut, followed: &Followed) {
 pub(crate) fn changes(
     follower: ListFollower,
     begun: BytesMut,
-    stop: CancellationToken,
+    stream: OpenStream,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
-    let state = Some((follower, Pulse::new(stop), Some(begun.freeze())));
+    let state = Some((follower, Pulse::new(stream), Some(begun.freeze())));
     futures_util::stream::unfold(state, |state| async move {
         let (mut follower, mut pulse, first) = state?;
         if let Some(first) = first {
@@ -153,7 +154,7 @@ pub(crate) fn changes(
             Heard::Quiet => out.put_slice(BEAT),
             Heard::Told(change) => match change.as_deref() {
                 Ok(Change::Line(line)) => event(&mut out, "line", None, &Line::from(line)),
-                Ok(Change::Gone(session)) => {
+                Ok(Change::Gone { session, .. }) => {
                     event(&mut out, "gone", None, &serde_json::json!({ "session": session }));
                 }
                 Err(_) => {

@@ -4,6 +4,7 @@ mod access;
 mod command_line;
 mod following;
 mod lists;
+mod people;
 mod posting;
 mod stage;
 mod stopping;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use session::{
     AfterCrash, Command, CommitOutcome, Context, Decision, Effect, Entry, Epoch, Journal, MemoryCommit,
-    Message, Owner, PostMode, Progress, Runs, Seq, Session, SessionId, Time, decide, fold, recover,
+    Message, Owner, PostMode, Progress, Runs, Seq, Session, SessionId, Time, UserId, decide, fold, recover,
 };
 
 #[derive(Debug, Clone)]
@@ -56,7 +56,12 @@ impl Played {
     fn new() -> Self {
         let mut played =
             Self { session: Session::default(), noted: Vec::new(), owner: None, under_way: None };
-        played.ask(Command::Create { id: SessionId(uuid::Uuid::nil()), title: None, after: None });
+        played.ask(Command::Create {
+            id: SessionId(uuid::Uuid::nil()),
+            title: None,
+            after: None,
+            user: UserId::FIRST,
+        });
         played
     }
 

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use session::{
     AfterCrash, Command, Context, Decision, Entry, Epoch, Event, Journal, Link, Message, PostMode, Progress,
-    RunId, Runs, Session, Time, decide, fold, recover,
+    RunId, Runs, Session, Time, UserId, decide, fold, recover,
 };
 
 use self::asks::{Ask, asks, session_id};
@@ -73,7 +73,7 @@ impl History {
             accepted: BTreeSet::new(),
             epoch: Epoch(1),
         };
-        history.command(Command::Create { id: session_id(1), title: None, after: None });
+        history.command(Command::Create { id: session_id(1), title: None, after: None, user: UserId::FIRST });
         history
     }
 

@@ -4,7 +4,7 @@ use session::event::CallStatus;
 use session::limits::{PROMPT_BYTES_MAX, PROMPT_RESULT_BYTES_MAX};
 use session::{
     CallNo, Command, Context, Entry, Epoch, Message, Outcome, PostMode, Progress, Prompt, PromptMessage,
-    PromptTurn, RunId, Runs, Session, SessionId, Time, TurnId, decide, fold, prompt,
+    PromptTurn, RunId, Runs, Session, SessionId, Time, TurnId, UserId, decide, fold, prompt,
 };
 
 /// A session that is asked one thing after another.
@@ -13,7 +13,12 @@ struct Asked(Session);
 impl Asked {
     fn new() -> Self {
         let mut asked = Self(Session::default());
-        asked.ask(Command::Create { id: SessionId(uuid::Uuid::nil()), title: None, after: None });
+        asked.ask(Command::Create {
+            id: SessionId(uuid::Uuid::nil()),
+            title: None,
+            after: None,
+            user: UserId::FIRST,
+        });
         asked
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use session::{
     Accepted, Attachment, Command, Context, Decision, Entry, Event, Journal, Link, Message, MessageKey,
-    NodeId, PostMode, Progress, Rejected, Runs, Seq, Session, SessionId, Time, TurnId, decide, fold, recover,
+    NodeId, PostMode, Progress, Rejected, Runs, Seq, Session, SessionId, Time, TurnId, UserId, decide, fold,
+    recover,
 };
 use uuid::Uuid;
 
@@ -36,10 +37,15 @@ pub struct Author {
 impl Author {
     /// Claims a new session and begins it.
     pub async fn create(store: &dyn Store, session: SessionId) -> Self {
+        Self::create_for(store, session, UserId::FIRST).await
+    }
+
+    /// Claims a new session of a user and begins it.
+    pub async fn create_for(store: &dyn Store, session: SessionId, user: UserId) -> Self {
         let claim = store.claim(session, NODE, Claiming::New, START).await.unwrap();
         let mut author =
             Self { claim, state: Session::default(), log: Vec::new(), now: START, runs: Runs::Allowed };
-        author.ask(store, Command::Create { id: session, title: None, after: None }).await;
+        author.ask(store, Command::Create { id: session, title: None, after: None, user }).await;
         author
     }
 

@@ -1,6 +1,6 @@
 //! Logs that share a beginning: a branch reads as one log, and neither needs the other to live.
 
-use session::{Command, MessageKey, Seq};
+use session::{Command, MessageKey, Seq, UserId};
 
 use super::Fresh;
 use super::author::{Author, NODE, START, id, post_with_key};
@@ -51,8 +51,8 @@ pub async fn a_branch_lists_and_shows_the_turns_it_shares(fresh: &dyn Fresh) {
     assert_eq!(store.turns(id(2), None, 100).await.unwrap(), folded(&branch));
     assert_eq!(store.turns(id(2), None, 1).await.unwrap(), folded(&branch)[..1]);
     // Each text is found once, where it was written.
-    assert_eq!(store.search("shared".to_owned(), 10).await.unwrap().len(), 2);
-    assert_eq!(store.search("branch".to_owned(), 10).await.unwrap().len(), 2);
+    assert_eq!(store.search(UserId::FIRST, "shared".to_owned(), 10).await.unwrap().len(), 2);
+    assert_eq!(store.search(UserId::FIRST, "branch".to_owned(), 10).await.unwrap().len(), 2);
 }
 
 pub async fn a_branch_is_named_and_counted_as_of_where_it_began(fresh: &dyn Fresh) {
@@ -153,7 +153,7 @@ pub async fn a_branch_survives_its_origin(fresh: &dyn Fresh) {
         assert_eq!(list(&*store, Shelf::Active).await, [row(&branch)]);
         store = fresh.reopen(store);
     }
-    assert_eq!(store.search("origin".to_owned(), 10).await.unwrap(), []);
+    assert_eq!(store.search(UserId::FIRST, "origin".to_owned(), 10).await.unwrap(), []);
     branch.branch(&*store, id(3), Seq(3)).await.assert_read(&*store).await;
 }
 

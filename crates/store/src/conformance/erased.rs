@@ -1,6 +1,6 @@
 //! What is gone with an erased session, and what stays for others.
 
-use session::{Command, Epoch, MessageKey, Seq};
+use session::{Command, Epoch, MessageKey, Seq, UserId};
 
 use super::Fresh;
 use super::author::{Author, NODE, START, id, post, post_with_file, post_with_key};
@@ -36,7 +36,7 @@ async fn assert_gone(store: &dyn Store, author: &Author) {
     assert_eq!(store.open_runs().await, Ok(Vec::new()));
     assert_eq!(list(store, Shelf::Active).await, []);
     store.settle().await.unwrap();
-    assert_eq!(store.search("herons".to_owned(), 10).await, Ok(Vec::new()));
+    assert_eq!(store.search(UserId::FIRST, "herons".to_owned(), 10).await, Ok(Vec::new()));
 }
 
 pub async fn an_erased_session_is_gone_and_its_ids_stay_used(fresh: &dyn Fresh) {
@@ -168,7 +168,7 @@ pub async fn erasing_one_session_leaves_the_others_alone(fresh: &dyn Fresh) {
             author.answer(&*store, "cranes").await;
         }
         store.settle().await.unwrap();
-        let found = store.search("storks".to_owned(), 100).await.unwrap();
+        let found = store.search(UserId::FIRST, "storks".to_owned(), 100).await.unwrap();
         assert!(found.iter().all(|hit| authors.iter().any(|author| author.id() == hit.session)));
         assert_eq!(list(&*store, Shelf::Active).await.len(), authors.len());
         store = fresh.reopen(store);

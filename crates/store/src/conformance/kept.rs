@@ -1,6 +1,6 @@
 //! What is kept besides the entries: snapshots, open runs, waiting messages and blobs.
 
-use session::{BlobHash, Journal, Progress, RunId, SlotNo};
+use session::{BlobHash, Journal, Progress, RunId, SlotNo, UserId};
 
 use super::Fresh;
 use super::author::{Author, id};
@@ -86,7 +86,7 @@ pub async fn a_run_that_is_being_recovered_stays_open(fresh: &dyn Fresh) {
     author.ask(&*store, heal).await;
     assert_eq!(store.open_runs().await, Ok(Vec::new()));
     store.settle().await.unwrap();
-    let found = store.search("found again".to_owned(), 10).await.unwrap();
+    let found = store.search(UserId::FIRST, "found again".to_owned(), 10).await.unwrap();
     assert_eq!(found.len(), 1);
 }
 

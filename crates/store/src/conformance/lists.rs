@@ -1,6 +1,6 @@
 //! The list of sessions: order, pages, shelves, and what touches a row.
 
-use session::{CallNo, Command, Flag, Outcome, Progress, Time, Usage};
+use session::{CallNo, Command, Flag, Outcome, Progress, Time, Usage, UserId};
 
 use super::Fresh;
 use super::author::{Author, NODE, START, id};
@@ -9,7 +9,7 @@ use crate::{Claiming, Store};
 
 /// A shelf as a whole.
 pub(super) async fn list(store: &dyn Store, shelf: Shelf) -> Vec<ListRow> {
-    store.list(ListQuery { shelf, before: None, count: usize::MAX }).await.unwrap()
+    store.list(ListQuery { user: UserId::FIRST, shelf, before: None, count: usize::MAX }).await.unwrap()
 }
 
 /// The row that a log folds to.
@@ -23,6 +23,42 @@ pub(super) fn row(author: &Author) -> ListRow {
 
 fn seconds(count: i64) -> Time {
     START.plus_micros(count * 1_000_000)
+}
+
+pub async fn each_user_has_his_own_list_and_finds_his_own_words(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let (ann, bob) = (UserId(id(901).0), UserId(id(902).0));
+    let mut sessions = Vec::new();
+    for (number, user) in [(1, ann), (2, bob), (3, ann), (4, UserId::FIRST)] {
+        let mut author = Author::create_for(&*store, id(number), user).await;
+        author.turn(&*store, "where do herons nest", "in reeds").await;
+        sessions.push((author, user));
+    }
+    let shared = sessions[0].0.log.len() as u64;
+    let branch = sessions[0].0.branch(&*store, id(5), session::Seq(shared)).await;
+    sessions.push((branch, ann));
+    store.settle().await.unwrap();
+    for user in [ann, bob, UserId::FIRST, UserId(id(903).0)] {
+        let query = ListQuery { user, shelf: Shelf::Active, before: None, count: 100 };
+        let mut listed: Vec<_> = store.list(query).await.unwrap().iter().map(|row| row.session).collect();
+        listed.sort();
+        let own: Vec<_> =
+            sessions.iter().filter(|(_, of)| *of == user).map(|(author, _)| author.id()).collect();
+        assert_eq!(listed, own);
+        for (author, of) in &sessions {
+            assert_eq!(store.belongs(author.id(), user).await, Ok(*of == user));
+        }
+        let hits = store.search(user, "herons".to_owned(), 100).await.unwrap();
+        assert!(hits.iter().all(|hit| own.contains(&hit.session)), "{hits:?}");
+        assert_eq!(hits.is_empty(), own.is_empty());
+        // Others' words do not use up the page.
+        assert_eq!(store.search(user, "herons".to_owned(), 1).await.unwrap().len(), own.len().min(1));
+    }
+    assert_eq!(store.belongs(id(77), UserId::FIRST).await, Ok(false));
+    let claim = store.claim(id(6), NODE, Claiming::New, START).await.unwrap();
+    assert_eq!(store.belongs(claim.session, UserId::FIRST).await, Ok(false), "not begun yet");
+    store.erase(sessions[1].0.claim).await.unwrap();
+    assert_eq!(store.belongs(id(2), bob).await, Ok(false), "erased");
 }
 
 pub async fn the_latest_activity_stands_first(fresh: &dyn Fresh) {
@@ -56,7 +92,10 @@ pub async fn pages_of_the_list_join(fresh: &dyn Fresh) {
         let mut joined: Vec<ListRow> = Vec::new();
         loop {
             let before = joined.last().map(|row| (row.active_at, row.session));
-            let page = store.list(ListQuery { shelf: Shelf::Active, before, count }).await.unwrap();
+            let page = store
+                .list(ListQuery { user: UserId::FIRST, shelf: Shelf::Active, before, count })
+                .await
+                .unwrap();
             if page.is_empty() {
                 break;
             }

@@ -5,7 +5,7 @@ mod commands;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use session::{BlobHash, MessageKey, Runs, Seq, SessionId, TurnId};
+use session::{BlobHash, MessageKey, Runs, Seq, SessionId, TurnId, UserId};
 
 use super::Fresh;
 use super::author::{Author, NODE, id, read_all};
@@ -312,7 +312,7 @@ impl World {
 
 /// What is found, in an order that does not depend on when it was indexed.
 async fn found(store: &dyn Store, words: &str) -> Vec<Hit> {
-    let mut found = store.search(words.to_owned(), usize::MAX).await.unwrap();
+    let mut found = store.search(UserId::FIRST, words.to_owned(), usize::MAX).await.unwrap();
     found.sort();
     found
 }

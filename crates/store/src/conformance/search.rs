@@ -1,6 +1,6 @@
 //! What is found: messages and answers by their words, as they stand now.
 
-use session::{Command, Message, Progress, TurnId};
+use session::{Command, Message, Progress, TurnId, UserId};
 
 use super::Fresh;
 use super::author::{Author, id};
@@ -10,7 +10,7 @@ use crate::catalog::{DocumentKind, Hit};
 /// What is found once everything is indexed.
 async fn found(store: &dyn Store, words: &str) -> Vec<Hit> {
     store.settle().await.unwrap();
-    store.search(words.to_owned(), 100).await.unwrap()
+    store.search(UserId::FIRST, words.to_owned(), 100).await.unwrap()
 }
 
 fn message(author: &Author, turn: TurnId) -> Hit {
@@ -60,8 +60,8 @@ pub async fn the_newest_hits_come_first(fresh: &dyn Fresh) {
         }
     }
     assert_eq!(found(&*store, "herons").await, hits);
-    assert_eq!(store.search("herons".to_owned(), 5).await.unwrap(), hits[..5]);
-    assert_eq!(store.search("herons".to_owned(), 0).await.unwrap(), []);
+    assert_eq!(store.search(UserId::FIRST, "herons".to_owned(), 5).await.unwrap(), hits[..5]);
+    assert_eq!(store.search(UserId::FIRST, "herons".to_owned(), 0).await.unwrap(), []);
 }
 
 pub async fn an_edited_queued_message_is_found_by_its_new_words_only(fresh: &dyn Fresh) {

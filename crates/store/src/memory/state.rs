@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use session::{
     BlobHash, ChatKey, Entry, Epoch, Event, Link, MessageKey, NodeId, RunEnd, RunId, Seq, SessionId, SlotNo,
-    Time, TurnId,
+    Time, TurnId, UserId,
 };
 
 use crate::binding::{Binding, Bound, ChatRow};
@@ -243,7 +243,7 @@ impl State {
         let place = |time: Time, session: SessionId| (time, self.made(session).unwrap_or(usize::MAX));
         let before = query.before.map(|(time, session)| place(time, session));
         let mut rows: Vec<_> = (self.logs.iter().filter(|log| !log.own().is_empty()).map(Log::list_row))
-            .filter(|row| row.shelf() == query.shelf)
+            .filter(|row| row.user == query.user && row.shelf() == query.shelf)
             .map(|row| (place(row.active_at, row.session), row))
             .filter(|(place, _)| before.is_none_or(|before| *place < before))
             .collect();
@@ -257,14 +257,20 @@ impl State {
         index.page(before, count)
     }
 
-    pub(super) fn search(&self, words: &str, count: usize) -> Vec<Hit> {
+    pub(super) fn belongs(&self, session: SessionId, user: UserId) -> bool {
+        let at = self.ids.get(&session).copied().flatten();
+        let log = at.map(|at| &self.logs[at]).filter(|log| !log.own().is_empty());
+        log.is_some_and(|log| log.list_row().user == user)
+    }
+
+    pub(super) fn search(&self, user: UserId, words: &str, count: usize) -> Vec<Hit> {
         let phrases: Vec<_> =
             words.split_whitespace().map(tokens).filter(|phrase| !phrase.is_empty()).collect();
         if phrases.is_empty() {
             return Vec::new();
         }
         let mut found = Vec::new();
-        for log in &self.logs {
+        for log in self.logs.iter().filter(|log| log.list_row().user == user) {
             for (time, document) in log.documents() {
                 let text = tokens(&document.text);
                 let has = |phrase: &Vec<String>| text.windows(phrase.len()).any(|window| window == phrase);

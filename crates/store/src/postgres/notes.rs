@@ -59,11 +59,11 @@ pub(super) async fn put_row(
     shelf: i16,
 ) -> Result<(), Fault> {
     let sql =
-        "INSERT INTO list VALUES ($1, $2, $3, $4, $5) ON CONFLICT (no) DO UPDATE SET shelf = excluded.shelf,
+        "INSERT INTO list VALUES ($1, $6, $2, $3, $4, $5) ON CONFLICT (no) DO UPDATE SET shelf = excluded.shelf,
                active_at = excluded.active_at, owed = excluded.owed, row = excluded.row";
     // A row holds text, numbers and flags only.
     let stored = serde_json::to_string(row).unwrap_or_default();
-    transaction.execute(sql, &[&no, &shelf, &row.active_at.0, &int(row.owed), &stored]).await?;
+    transaction.execute(sql, &[&no, &shelf, &row.active_at.0, &int(row.owed), &stored, &row.user.0]).await?;
     Ok(())
 }
 

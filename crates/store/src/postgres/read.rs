@@ -2,7 +2,8 @@
 
 use deadpool_postgres::{Client, GenericClient};
 use session::{
-    ChatKey, Damage, Entry, Epoch, Fingerprint, Link, MessageKey, RunId, Seq, SessionId, SlotNo, Time, TurnId,
+    ChatKey, Damage, Entry, Epoch, Fingerprint, Link, MessageKey, RunId, Seq, SessionId, SlotNo, Time,
+    TurnId, UserId,
 };
 use tokio_postgres::Row;
 
@@ -155,14 +156,14 @@ pub(super) async fn list_row<C: GenericClient>(client: &C, no: i64) -> Result<Op
 }
 
 pub(super) async fn list(client: &Client, query: ListQuery) -> Result<Vec<ListRow>, Fault> {
-    let sql = "SELECT row FROM list WHERE shelf = $1 AND (active_at, no) < ($2, $3)
+    let sql = "SELECT row FROM list WHERE user_id = $5 AND shelf = $1 AND (active_at, no) < ($2, $3)
                ORDER BY active_at DESC, no DESC LIMIT $4";
     let (time, no) = match query.before {
         None => (i64::MAX, i64::MAX),
         Some((time, session)) => (time.0, find(client, session).await?.unwrap_or(i64::MAX)),
     };
     let (shelf, count) = (shelf_number(query.shelf), i64::try_from(query.count).unwrap_or(i64::MAX));
-    let rows = client.query(sql, &[&shelf, &time, &no, &count]).await?;
+    let rows = client.query(sql, &[&shelf, &time, &no, &count, &query.user.0]).await?;
     Ok(rows.iter().filter_map(|row| serde_json::from_str(row.get(0)).ok()).collect())
 }
 
@@ -194,7 +195,12 @@ pub(super) async fn turns(
     Ok(rows.iter().map(turn).collect())
 }
 
-pub(super) async fn search(client: &Client, words: &str, count: usize) -> Result<Vec<Hit>, Fault> {
+pub(super) async fn search(
+    client: &Client,
+    user: UserId,
+    words: &str,
+    count: usize,
+) -> Result<Vec<Hit>, Fault> {
     let phrases: Vec<String> = words
         .split_whitespace()
         .map(|part| spaced(part, part.len() * 4))
@@ -203,12 +209,12 @@ pub(super) async fn search(client: &Client, words: &str, count: usize) -> Result
     if phrases.is_empty() {
         return Ok(Vec::new());
     }
-    let sql = "SELECT logs.key, turn, run FROM documents JOIN logs USING (no)
-               WHERE NOT EXISTS (SELECT 1 FROM unnest($1::TEXT[]) AS phrase (text)
+    let sql = "SELECT logs.key, turn, run FROM documents JOIN logs USING (no) JOIN list USING (no)
+               WHERE user_id = $4 AND NOT EXISTS (SELECT 1 FROM unnest($1::TEXT[]) AS phrase (text)
                    WHERE NOT words @@ phraseto_tsquery('simple', phrase.text))
                AND words @@ phraseto_tsquery('simple', $2) ORDER BY id DESC LIMIT $3";
     let count = i64::try_from(count).unwrap_or(i64::MAX);
-    let rows = client.query(sql, &[&phrases, &phrases[0], &count]).await?;
+    let rows = client.query(sql, &[&phrases, &phrases[0], &count, &user.0]).await?;
     let hit = |row: &Row| Hit {
         session: SessionId(row.get("key")),
         turn: TurnId(number(row, "turn")),

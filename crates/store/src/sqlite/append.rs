@@ -165,8 +165,8 @@ fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i64) -> Resul
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO list (no, title, named_by_person, created_at, active_at, run, messages, pinned,
-             archived, trashed, remembers, owed, interrupted, resume_pending, shelf)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             archived, trashed, remembers, owed, interrupted, resume_pending, shelf, user)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             no,
@@ -184,6 +184,7 @@ fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i64) -> Resul
             row.interrupted,
             row.resume_pending,
             shelf,
+            row.user.0.as_bytes(),
         ])?;
     Ok(())
 }

@@ -9,6 +9,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_memory.sql"),
     include_str!("migrations/0003_chats.sql"),
+    include_str!("migrations/0004_users.sql"),
 ];
 
 /// Marks a file as ours: "EvTn".

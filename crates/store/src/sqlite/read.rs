@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use session::{
     ChatKey, Damage, Entry, Epoch, Fingerprint, Hash, Link, MessageKey, RunId, Seq, SessionId, SlotNo, Time,
-    TurnId,
+    TurnId, UserId,
 };
 use uuid::Uuid;
 
@@ -495,7 +495,7 @@ pub(super) fn chats(connection: &Connection) -> Result<Vec<ChatRow>, Fault> {
 
 const LIST_COLUMNS: &str =
     "logs.key, title, named_by_person, created_at, active_at, run, messages, pinned, archived,
-    trashed, remembers, owed, interrupted, resume_pending";
+    trashed, remembers, owed, interrupted, resume_pending, user";
 
 fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
     Ok(ListRow {
@@ -513,6 +513,7 @@ fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
         owed: row.get(11)?,
         interrupted: row.get(12)?,
         resume_pending: row.get(13)?,
+        user: UserId(Uuid::from_bytes(row.get(14)?)),
     })
 }
 
@@ -556,12 +557,19 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Lis
     };
     let mut select = connection.prepare_cached(&format!(
         "SELECT {LIST_COLUMNS} FROM list JOIN logs USING (no)
-         WHERE shelf = ? AND (active_at, list.no) < (?, ?) ORDER BY active_at DESC, list.no DESC LIMIT ?"
+         WHERE user = ? AND shelf = ? AND (active_at, list.no) < (?, ?) ORDER BY active_at DESC, list.no DESC LIMIT ?"
     ))?;
     let count = i64::try_from(query.count).unwrap_or(i64::MAX);
-    let rows =
-        select.query_map(params![shelf_number(query.shelf), before.0, before.1, count], to_list_row)?;
+    let asked = params![query.user.0.as_bytes(), shelf_number(query.shelf), before.0, before.1, count];
+    let rows = select.query_map(asked, to_list_row)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn belongs(connection: &Connection, session: SessionId, user: UserId) -> Result<bool, Fault> {
+    let mut select = connection.prepare_cached(
+        "SELECT 1 FROM session_ids JOIN list USING (no) WHERE id = ? AND user = ? AND shelf >= 0",
+    )?;
+    Ok(select.exists(params![session.0.as_bytes(), user.0.as_bytes()])?)
 }
 
 pub(super) fn turns(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use session::{RunId, Seq, SessionId, TurnId};
+use session::{RunId, Seq, SessionId, TurnId, UserId};
 use uuid::Uuid;
 
 use crate::catalog::{Document, DocumentKind, Hit};
@@ -425,6 +425,7 @@ fn note<'a>(connection: &Connection, no: i64, document: &'a Document) -> Result<
 pub(super) fn find(
     connection: &Connection,
     path: &Path,
+    user: UserId,
     words: &str,
     count: usize,
 ) -> Result<Vec<Hit>, Fault> {
@@ -441,12 +442,14 @@ pub(super) fn find(
         connection.execute("ATTACH ? AS words", [path.to_string_lossy()])?;
     }
     let mut select = connection.prepare_cached(
-        "SELECT logs.key, turn, run FROM (SELECT rowid FROM words.fulltext WHERE fulltext MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
-         JOIN words.documents AS documents ON documents.id = found.rowid JOIN main.logs AS logs USING (no)
-         WHERE trunk = 0 ORDER BY found.rowid DESC",
+        // In this order, so that reading ends with the last document that is wanted.
+        "SELECT logs.key, turn, documents.run FROM words.fulltext
+         CROSS JOIN words.documents AS documents ON documents.id = fulltext.rowid
+         CROSS JOIN main.logs AS logs USING (no) CROSS JOIN main.list AS list USING (no)
+         WHERE fulltext MATCH ? AND trunk = 0 AND user = ? ORDER BY fulltext.rowid DESC LIMIT ?",
     )?;
     let count = i64::try_from(count).unwrap_or(i64::MAX);
-    let rows = select.query_map(params![quoted.join(" "), count], |row| {
+    let rows = select.query_map(params![quoted.join(" "), user.0.as_bytes(), count], |row| {
         Ok(Hit {
             session: SessionId(Uuid::from_bytes(row.get(0)?)),
             turn: TurnId(row.get(1)?),

@@ -63,7 +63,8 @@ async fn a_store_of_the_first_schema_is_brought_to_todays() {
     drop(store);
     let file = Connection::open(directory.path().join("everturn.db")).unwrap();
     file.execute_batch(
-        "DROP TABLE chats; ALTER TABLE list DROP COLUMN interrupted; ALTER TABLE list DROP COLUMN resume_pending;
+        "DROP INDEX list_by_activity; ALTER TABLE list DROP COLUMN user;
+         CREATE INDEX list_by_activity ON list (shelf, active_at, no); DROP TABLE chats; ALTER TABLE list DROP COLUMN interrupted; ALTER TABLE list DROP COLUMN resume_pending;
          DROP INDEX list_that_owe; ALTER TABLE list DROP COLUMN owed; ALTER TABLE list DROP COLUMN remembers;
          PRAGMA user_version = 1",
     )

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use rusqlite::{Connection, OpenFlags};
-use session::{Command, Event, Progress};
+use session::{Command, Event, Progress, UserId};
 use store::conformance::Author;
 use store::sqlite::SqliteStore;
 use store::{Catalog, DocumentKind, Hit};
@@ -56,7 +56,10 @@ async fn a_long_run_is_packed_while_it_goes_on_and_reads_the_same() {
     other.assert_read(&store).await;
     // The answer is one document, though it came in many packs.
     let hit = Hit { session: session_id(1), turn, kind: DocumentKind::Answer(run) };
-    assert_eq!(store.search("chunk0 chunk5999 chunk11999".to_owned(), 10).await, Ok(vec![hit]));
+    assert_eq!(
+        store.search(UserId::FIRST, "chunk0 chunk5999 chunk11999".to_owned(), 10).await,
+        Ok(vec![hit])
+    );
 }
 
 #[tokio::test]

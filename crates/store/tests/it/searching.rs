@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use session::{Command, Message};
+use session::{Command, Message, UserId};
 use store::conformance::Author;
 use store::sqlite::SqliteStore;
 use store::{AppendError, Catalog, Hit, LogStore};
@@ -32,7 +32,7 @@ async fn made(directory: &Path) -> (Vec<Hit>, Author) {
 type Loss<'a> = (&'a str, &'a dyn Fn(&Path));
 
 async fn found(store: &SqliteStore, words: &str) -> Vec<Hit> {
-    let mut hits = store.search(words.to_owned(), 100).await.unwrap();
+    let mut hits = store.search(UserId::FIRST, words.to_owned(), 100).await.unwrap();
     hits.sort();
     hits
 }
@@ -101,7 +101,10 @@ async fn without_words_search_says_so_and_erasing_owes_them() {
     // Nothing can be written there, and it cannot be removed as a file.
     fs::create_dir(&words).unwrap();
     let store = SqliteStore::open(settings(directory.path())).unwrap();
-    store.search("heron".to_owned(), 100).await.expect_err("search that is off finds nothing, and says why");
+    store
+        .search(UserId::FIRST, "heron".to_owned(), 100)
+        .await
+        .expect_err("search that is off finds nothing, and says why");
     let erased = store.erase(author.claim).await;
     assert!(matches!(erased, Err(AppendError::Unknown { .. })), "{erased:?}");
     drop(store);

@@ -152,7 +152,8 @@ fn measure_list(
     runtime.block_on(async {
         for _ in 0..LIST_TRIALS {
             let begun = Instant::now();
-            let query = ListQuery { shelf: Shelf::Active, before: None, count: NEWEST };
+            let query =
+                ListQuery { user: session::UserId::FIRST, shelf: Shelf::Active, before: None, count: NEWEST };
             let rows = store.list(query).await?;
             ours.push(millis(begun.elapsed()));
             let (time, bare_rows) = hop(bare, list_in).await?;
@@ -192,7 +193,7 @@ fn measure_search(
         for _ in 0..9 {
             let (time, hits, bare_time, bare_hits) = runtime.block_on(async {
                 let begun = Instant::now();
-                let hits = store.search(words.clone(), NEWEST).await?;
+                let hits = store.search(session::UserId::FIRST, words.clone(), NEWEST).await?;
                 let time = millis(begun.elapsed());
                 let quoted = words.split(' ').map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" ");
                 let (bare_time, bare_hits) = hop(bare, move |bare| search_in(bare, &quoted)).await?;

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use hub::{Clock, SystemClock};
 use session::{
     Entry, Event, Link, Message, NodeId, PostMode, RunCause, RunEnd, RunId, Session, SessionId, SlotNo, Time,
-    TurnId,
+    TurnId, UserId,
 };
 use store::{Append, Claim, Claiming, LogStore, Snapshot, Urgency};
 
@@ -55,7 +55,7 @@ impl Log {
             random: Random::new(seed),
         };
         let title = Some(format!("Session {seed} about a few things"));
-        log.add(Event::SessionCreated { id: claim.session, title, after: None });
+        log.add(Event::SessionCreated { id: claim.session, title, after: None, user: UserId::FIRST });
         log
     }
 

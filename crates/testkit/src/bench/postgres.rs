@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use session::{Entry, Epoch, Event, Link, NodeId, RunId, SessionId, Time};
+use session::{Entry, Epoch, Event, Link, NodeId, RunId, SessionId, Time, UserId};
 use store::postgres::{PostgresStore, Settings};
 use store::{Append, Claim, Claiming, LogStore, Urgency};
 use tokio_postgres::{Client, NoTls};
@@ -111,7 +111,7 @@ impl Log {
             &Link::START,
             Time(0),
             claim.epoch,
-            Event::SessionCreated { id, title: None, after: None },
+            Event::SessionCreated { id, title: None, after: None, user: UserId::FIRST },
         );
         let end = first.link();
         let entries = vec![Arc::new(first)];

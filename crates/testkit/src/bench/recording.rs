@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId};
+use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId};
 use store::blob::Blobs;
 use store::sqlite::SqliteStore;
 use store::{
@@ -129,8 +129,17 @@ impl Catalog for RecordingStore {
         self.store.turns(session, before, count)
     }
 
-    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
-        self.store.search(words, count)
+    fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.store.belongs(session, user)
+    }
+
+    fn search(
+        &self,
+        user: UserId,
+        words: String,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        self.store.search(user, words, count)
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {

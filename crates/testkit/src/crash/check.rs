@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use hub::CommandError;
-use session::{BlobHash, Entry, Event, RunEnd, Seq, SessionId};
+use session::{BlobHash, Entry, Event, RunEnd, Seq, SessionId, UserId};
 use store::blob::Blobs;
 use store::{Catalog, ListQuery, LogStore, OpenError, Shelf};
 
@@ -87,7 +87,10 @@ async fn present(
 ) -> anyhow::Result<BTreeSet<SessionId>> {
     let mut sessions = BTreeSet::new();
     for shelf in [Shelf::Active, Shelf::Archived, Shelf::Trash] {
-        let rows = stage.store.list(ListQuery { shelf, before: None, count: usize::MAX }).await?;
+        let rows = stage
+            .store
+            .list(ListQuery { user: UserId::FIRST, shelf, before: None, count: usize::MAX })
+            .await?;
         sessions.extend(rows.iter().map(|row| row.session));
     }
     for session in witness.sessions() {

@@ -14,7 +14,7 @@ use anyhow::Context;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{Create, Hub, Remembers, Settings, SystemClock};
-use session::{Command, Entry, Event, InterruptReason, Owner, RunEnd, Seq, SessionId};
+use session::{Command, Entry, Event, InterruptReason, Owner, RunEnd, Seq, SessionId, UserId};
 use store::LogStore;
 use store::sqlite::SqliteStore;
 use tokio::time::{Instant, sleep};
@@ -188,7 +188,12 @@ pub async fn settle(directory: &Path, record: &Path) -> anyhow::Result<()> {
     let (hub, store) = start(directory, record).await?;
     let sessions = store::Catalog::list(
         store.as_ref(),
-        store::ListQuery { shelf: store::Shelf::Active, before: None, count: usize::MAX },
+        store::ListQuery {
+            user: UserId::FIRST,
+            shelf: store::Shelf::Active,
+            before: None,
+            count: usize::MAX,
+        },
     )
     .await?;
     for row in &sessions {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use session::{Entry, Event, SessionId};
+use session::{Entry, Event, SessionId, UserId};
 use store::catalog::{TurnIndex, document};
 use store::{Catalog, DocumentKind, Hit, ListQuery, ListRow, Shelf};
 
@@ -36,7 +36,9 @@ async fn list(
 ) -> anyhow::Result<()> {
     let mut listed = BTreeMap::new();
     for shelf in [Shelf::Active, Shelf::Archived, Shelf::Trash] {
-        for row in store.list(ListQuery { shelf, before: None, count: usize::MAX }).await? {
+        for row in
+            store.list(ListQuery { user: UserId::FIRST, shelf, before: None, count: usize::MAX }).await?
+        {
             broken.unless(row.shelf() == shelf, || format!("{}: stands on a wrong shelf", row.session));
             listed.insert(row.session, row);
         }
@@ -85,7 +87,7 @@ async fn search(
     for name in names {
         let expected: BTreeSet<Hit> =
             all.iter().filter(|(_, words)| words.contains(name)).map(|(hit, _)| *hit).collect();
-        let hits = store.search(name.clone(), usize::MAX).await?;
+        let hits = store.search(UserId::FIRST, name.clone(), usize::MAX).await?;
         let found: BTreeSet<Hit> = hits.iter().copied().collect();
         broken.unless(hits.len() == found.len() && found == expected, || {
             format!("search `{name}` finds {hits:?}, the logs have {expected:?}")

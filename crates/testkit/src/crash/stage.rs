@@ -158,7 +158,8 @@ impl Stage {
     pub async fn create(&self, session: SessionId, title: Option<&str>) {
         let op = self.ask(Asked::Create { session });
         for _ in 0..TRIES_MAX {
-            let create = Create { session: Some(session), title: title.map(str::to_owned), after: None };
+            let create =
+                Create { session: Some(session), title: title.map(str::to_owned), ..Create::default() };
             match timeout(PATIENCE, self.hub.create(create)).await {
                 Err(_) => return say(&Line::Broken { why: format!("wedged: create {session}") }),
                 // Asked again after a doubtful answer, it may be there already.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
 use hub::Hub;
-use session::{Entry, RunId, Seq, SessionId, TurnId, fold_turn, run_text, turn_view};
+use session::{Entry, RunId, Seq, SessionId, TurnId, UserId, fold_turn, run_text, turn_view};
 use store::catalog::{TurnIndex, document};
 use store::{DocumentKind, ListQuery, ListRow, Shelf, Store};
 
@@ -41,7 +41,7 @@ pub(super) async fn ask(
     log: &[Entry],
 ) -> anyhow::Result<Found> {
     store.settle().await.context("settle")?;
-    let query = ListQuery { shelf: Shelf::Active, before: None, count: 100 };
+    let query = ListQuery { user: UserId::FIRST, shelf: Shelf::Active, before: None, count: 100 };
     let row = store.list(query).await.context("list")?.into_iter().find(|row| row.session == session);
     let open_runs = store.open_runs().await.context("list open runs")?;
     let open_runs = open_runs.iter().filter(|run| run.session == session).count();
@@ -61,7 +61,7 @@ pub(super) async fn ask(
     }
     let mut hits = BTreeMap::new();
     for word in words(log) {
-        let found = store.search(word.clone(), log.len()).await.context("search")?;
+        let found = store.search(UserId::FIRST, word.clone(), log.len()).await.context("search")?;
         let found = found.iter().filter(|hit| hit.session == session).map(|hit| (hit.turn, hit.kind));
         hits.insert(word, found.collect());
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::FutureExt;
 use session::event::{RecoveryOutcome, RunEnd};
-use session::{CommitOutcome, Entry, Event, Link, Part, RunId, Session, SessionId, TurnId};
+use session::{CommitOutcome, Entry, Event, Link, Part, RunId, Session, SessionId, TurnId, UserId};
 use store::{Catalog, ListQuery, Shelf};
 
 use super::world::World;
@@ -272,7 +272,7 @@ fn shown_parts(turn: &session::TurnView) -> (usize, usize) {
 
 /// P3, P16: the list shows what is.
 fn list(world: &World, session: SessionId) -> Option<String> {
-    let query = ListQuery { shelf: Shelf::Active, before: None, count: 1_000 };
+    let query = ListQuery { user: UserId::FIRST, shelf: Shelf::Active, before: None, count: 1_000 };
     let rows = world.truth.list(query).now_or_never()?.ok()?;
     let row = rows.into_iter().find(|row| row.session == session)?;
     row.run.map(|run| format!("P3 the list says that run {run} goes on"))

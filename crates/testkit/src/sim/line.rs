@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use session::{BlobHash, ChatKey, Entry, Event, MessageKey, NodeId, Seq, Session, SessionId, Time, TurnId};
+use session::{
+    BlobHash, ChatKey, Entry, Event, MessageKey, NodeId, Seq, Session, SessionId, Time, TurnId, UserId,
+};
 use store::blob::Blobs;
 use store::{
     Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Dead, Hit,
@@ -313,10 +315,23 @@ impl Catalog for SimStore {
         .boxed()
     }
 
-    fn search(&self, words: String, count: usize) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+    fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>> {
         async move {
             self.reach().await?;
-            self.world.truth.search(words, count).await
+            self.world.truth.belongs(session, user).await
+        }
+        .boxed()
+    }
+
+    fn search(
+        &self,
+        user: UserId,
+        words: String,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.search(user, words, count).await
         }
         .boxed()
     }

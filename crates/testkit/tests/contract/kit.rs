@@ -9,7 +9,7 @@ use hub::{SessionHandle, Spool};
 use rusqlite::Connection;
 use session::{
     Attachment, BlobHash, CallProgress, Command, Entry, Event, Marker, MarkerKind, Message, MessageKey, Part,
-    PostMode, RunId, Session, SlotNo, TurnView, View,
+    PostMode, RunId, Session, SlotNo, TurnView, UserId, View,
 };
 use store::{ListQuery, ListRow, Shelf};
 use testkit::World;
@@ -261,7 +261,7 @@ fn psql(settings: &store::postgres::Settings, sql: &str) -> String {
 
 /// The list as people see it.
 pub(crate) fn list(world: &World) -> Vec<ListRow> {
-    let query = ListQuery { shelf: Shelf::Active, before: None, count: 100 };
+    let query = ListQuery { user: UserId::FIRST, shelf: Shelf::Active, before: None, count: 100 };
     let store: std::sync::Arc<dyn store::Store> = world.store();
     world.run(store.list(query)).expect("list the sessions")
 }

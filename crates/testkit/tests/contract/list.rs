@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use hub::{Create, SessionHandle};
-use session::{Command, Flag, PostMode};
+use session::{Command, Flag, PostMode, UserId};
 use testkit::{Gate, World, script};
 
 use crate::kit::{
@@ -148,7 +148,8 @@ fn p3_a_session_made_in_an_outage_is_listed_once_it_is_kept() {
         let mut create = Box::pin(hub.create(Create::default()));
         let waits = tokio::time::timeout(std::time::Duration::from_millis(100), &mut create).await;
         assert!(waits.is_err(), "nothing is kept yet");
-        let query = store::ListQuery { shelf: store::Shelf::Active, before: None, count: 10 };
+        let query =
+            store::ListQuery { user: UserId::FIRST, shelf: store::Shelf::Active, before: None, count: 10 };
         assert_eq!(store::Catalog::list(&*store, query).await, Ok(Vec::new()));
         join(create, back).await.0.unwrap()
     });

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use session::BlobHash;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::super::App;
+use super::super::desk::{Desk, no_file};
 use super::super::error::{ErrorCode, Problem};
 use super::super::extract::AtPath;
 use super::super::gate::{Gate, Policy};
@@ -21,7 +21,7 @@ const ATTACHMENT_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub(crate) fn add(gate: Gate) -> Gate {
     let (schemas, paths, methods) = routes!(keep);
     let keep = (schemas, paths, methods.layer(DefaultBodyLimit::max(ATTACHMENT_BYTES_MAX)));
-    gate.route(Policy::Token, keep).route(Policy::Token, routes!(read))
+    gate.route(Policy::Write, keep).route(Policy::Read, routes!(read))
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -36,14 +36,14 @@ struct KeptBlob {
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 201, body = KeptBlob), (status = "default", body = Problem)))]
 async fn keep(
-    State(app): State<App>,
+    desk: Desk,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Result<(StatusCode, Json<KeptBlob>), Problem> {
     let too_large =
         |_| Problem::new(ErrorCode::TooLarge, format!("A file has at most {ATTACHMENT_BYTES_MAX} bytes."));
     let bytes = body.map_err(too_large)?;
     let size_bytes = bytes.len() as u64;
-    let blob = app.hub.keep_blob(bytes.to_vec()).await?;
+    let blob = desk.keep_file(bytes.to_vec()).await?;
     Ok((StatusCode::CREATED, Json(KeptBlob { blob: blob.0, size_bytes })))
 }
 
@@ -51,9 +51,8 @@ async fn keep(
 #[utoipa::path(get, path = "/api/v1/attachments/{blob}", tag = "attachments", params(("blob" = String, Path)),
     security(("token" = [])),
     responses((status = 200, content_type = "application/octet-stream"), (status = "default", body = Problem)))]
-async fn read(State(app): State<App>, AtPath(blob): AtPath<String>) -> Result<Response, Problem> {
-    let unknown = || Problem::new(ErrorCode::AttachmentNotFound, "No file is kept by that name.");
-    let bytes = app.hub.blob(BlobHash(blob)).await?.ok_or_else(unknown)?;
+async fn read(desk: Desk, AtPath(blob): AtPath<String>) -> Result<Response, Problem> {
+    let bytes = desk.file(BlobHash(blob)).await?.ok_or_else(no_file)?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
         (header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment")),

@@ -1,17 +1,16 @@
 //! What happens, as it happens: the entries of one session, and the lines of the list.
 
-use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::BytesMut;
-use hub::{ListQuery, Shelf};
+use hub::Shelf;
 use serde::Deserialize;
-use session::{Seq, SessionId};
+use session::Seq;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::super::App;
+use super::super::desk::Desk;
 use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{Asked, AtPath};
 use super::super::gate::{Gate, Policy};
@@ -23,7 +22,7 @@ use super::sessions;
 const LIST_COUNT: usize = 50;
 
 pub(crate) fn add(gate: Gate) -> Gate {
-    gate.route(Policy::Token, routes!(of_session)).route(Policy::Token, routes!(of_list))
+    gate.route(Policy::Read, routes!(of_session)).route(Policy::Read, routes!(of_list))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -43,12 +42,12 @@ struct EventsAsked {
     params(("session" = Uuid, Path), EventsAsked, ("Last-Event-ID" = Option<u64>, Header)), security(("token" = [])),
     responses((status = 200, content_type = "text/event-stream"), (status = "default", body = Problem)))]
 async fn of_session(
-    State(app): State<App>,
+    desk: Desk,
     AtPath(session): AtPath<Uuid>,
     Asked(asked): Asked<EventsAsked>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let handle = app.hub.open(SessionId(session));
+    let handle = desk.session(session).await?;
     let cursor = match headers.get("last-event-id") {
         None => asked.after,
         Some(value) => {
@@ -68,8 +67,9 @@ async fn of_session(
             seq
         }
     };
+    let stream = desk.open_stream()?;
     let follower = handle.follow(after).await?;
-    Ok(sse::reply(sse::entries(follower, begun, app.stop.clone())))
+    Ok(sse::reply(sse::entries(follower, begun, stream)))
 }
 
 /// The list of sessions as it happens.
@@ -78,12 +78,12 @@ async fn of_session(
 /// each that was erased. There is no cursor: a reader that was cut off begins anew.
 #[utoipa::path(get, path = "/api/v1/events", tag = "events", security(("token" = [])),
     responses((status = 200, content_type = "text/event-stream"), (status = "default", body = Problem)))]
-async fn of_list(State(app): State<App>) -> Result<Response, Problem> {
+async fn of_list(desk: Desk) -> Result<Response, Problem> {
     // From before the page is read, so that no change falls in between.
-    let follower = app.hub.follow_list();
-    let query = ListQuery { shelf: Shelf::Active, before: None, count: LIST_COUNT };
-    let page = sessions::page(&app, query).await?;
+    let follower = desk.follow_list();
+    let page = sessions::page(&desk, Shelf::Active, None, LIST_COUNT).await?;
+    let stream = desk.open_stream()?;
     let mut begun = BytesMut::new();
     sse::event(&mut begun, "list", None, &page);
-    Ok(sse::reply(sse::changes(follower, begun, app.stop.clone())))
+    Ok(sse::reply(sse::changes(follower, begun, stream)))
 }

@@ -1,33 +1,32 @@
 //! What a person says and asks in a session: messages, those that wait, stop, undo, retry, go on.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use session::{Command, Message, RunId, SessionId, TurnId};
+use session::{Command, RunId, TurnId};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::super::App;
+use super::super::desk::Desk;
 use super::super::error::Problem;
 use super::super::extract::{AtPath, Body, Key};
 use super::super::gate::{Gate, Policy};
 use super::super::wire::{Kept, MessageBody, PostBody};
 
 pub(crate) fn add(gate: Gate) -> Gate {
-    gate.route(Policy::Token, routes!(post))
-        .route(Policy::Token, routes!(edit_queued, remove_queued))
-        .route(Policy::Token, routes!(stop))
-        .route(Policy::Token, routes!(undo))
-        .route(Policy::Token, routes!(put_back))
-        .route(Policy::Token, routes!(retry))
-        .route(Policy::Token, routes!(go_on))
-        .route(Policy::Token, routes!(clear))
+    gate.route(Policy::Write, routes!(post))
+        .route(Policy::Write, routes!(edit_queued, remove_queued))
+        .route(Policy::Write, routes!(stop))
+        .route(Policy::Write, routes!(undo))
+        .route(Policy::Write, routes!(put_back))
+        .route(Policy::Write, routes!(retry))
+        .route(Policy::Write, routes!(go_on))
+        .route(Policy::Write, routes!(clear))
 }
 
-async fn submit(app: &App, session: Uuid, command: Command) -> Result<Json<Kept>, Problem> {
-    Ok(Json(app.hub.open(SessionId(session)).submit(command).await?.into()))
+async fn submit(desk: &Desk, session: Uuid, command: Command) -> Result<Json<Kept>, Problem> {
+    Ok(Json(desk.session(session).await?.submit(command).await?.into()))
 }
 
 /// Says something. It begins a turn, or waits, steers or interrupts while a run is going on.
@@ -37,15 +36,15 @@ async fn submit(app: &App, session: Uuid, command: Command) -> Result<Json<Kept>
     params(("session" = Uuid, Path), ("Idempotency-Key" = Option<String>, Header)), request_body = PostBody,
     security(("token" = [])), responses((status = 202, body = Kept), (status = "default", body = Problem)))]
 async fn post(
-    State(app): State<App>,
+    desk: Desk,
     AtPath(session): AtPath<Uuid>,
     Key(key): Key,
     Body(body): Body<PostBody>,
 ) -> Result<(StatusCode, Json<Kept>), Problem> {
     let PostBody { text, attachments, mode } = body;
-    let message = Message::from(MessageBody { text, attachments });
+    let message = desk.message(MessageBody { text, attachments })?;
     let command = Command::PostMessage { message, mode: mode.into(), key };
-    submit(&app, session, command).await.map(|kept| (StatusCode::ACCEPTED, kept))
+    submit(&desk, session, command).await.map(|kept| (StatusCode::ACCEPTED, kept))
 }
 
 /// Changes a message that waits.
@@ -53,11 +52,11 @@ async fn post(
     params(("session" = Uuid, Path), ("turn" = u64, Path)), request_body = MessageBody, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn edit_queued(
-    State(app): State<App>,
+    desk: Desk,
     AtPath((session, turn)): AtPath<(Uuid, u64)>,
     Body(body): Body<MessageBody>,
 ) -> Result<Json<Kept>, Problem> {
-    submit(&app, session, Command::EditQueued { turn: TurnId(turn), message: body.into() }).await
+    submit(&desk, session, Command::EditQueued { turn: TurnId(turn), message: desk.message(body)? }).await
 }
 
 /// Withdraws a message that waits.
@@ -65,10 +64,10 @@ async fn edit_queued(
     params(("session" = Uuid, Path), ("turn" = u64, Path)), security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn remove_queued(
-    State(app): State<App>,
+    desk: Desk,
     AtPath((session, turn)): AtPath<(Uuid, u64)>,
 ) -> Result<Json<Kept>, Problem> {
-    submit(&app, session, Command::RemoveQueued { turn: TurnId(turn) }).await
+    submit(&desk, session, Command::RemoveQueued { turn: TurnId(turn) }).await
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -84,11 +83,11 @@ struct StopBody {
     request_body = StopBody, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn stop(
-    State(app): State<App>,
+    desk: Desk,
     AtPath(session): AtPath<Uuid>,
     Body(body): Body<StopBody>,
 ) -> Result<Json<Kept>, Problem> {
-    submit(&app, session, Command::Stop { run: body.run.map(RunId) }).await
+    submit(&desk, session, Command::Stop { run: body.run.map(RunId) }).await
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -104,37 +103,37 @@ struct UndoBody {
     request_body = UndoBody, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn undo(
-    State(app): State<App>,
+    desk: Desk,
     AtPath(session): AtPath<Uuid>,
     Body(body): Body<UndoBody>,
 ) -> Result<Json<Kept>, Problem> {
-    submit(&app, session, Command::Undo { from: body.from.map(TurnId) }).await
+    submit(&desk, session, Command::Undo { from: body.from.map(TurnId) }).await
 }
 
 /// Puts back what was taken back last.
 #[utoipa::path(post, path = "/api/v1/sessions/{session}/put-back", tag = "messages", params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
-async fn put_back(State(app): State<App>, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
-    submit(&app, session, Command::PutBack).await
+async fn put_back(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
+    submit(&desk, session, Command::PutBack).await
 }
 
 /// Asks for another answer to the newest turn; the earlier ones stay as alternatives.
 #[utoipa::path(post, path = "/api/v1/sessions/{session}/retry", tag = "messages", params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
-async fn retry(State(app): State<App>, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
-    submit(&app, session, Command::Retry).await
+async fn retry(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
+    submit(&desk, session, Command::Retry).await
 }
 
 /// Goes on after a stop, a failure or an interruption.
 #[utoipa::path(post, path = "/api/v1/sessions/{session}/continue", tag = "messages", params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
-async fn go_on(State(app): State<App>, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
-    submit(&app, session, Command::Continue).await
+async fn go_on(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
+    submit(&desk, session, Command::Continue).await
 }
 
 /// Takes every turn out of sight.
 #[utoipa::path(post, path = "/api/v1/sessions/{session}/clear", tag = "messages", params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
-async fn clear(State(app): State<App>, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
-    submit(&app, session, Command::Clear).await
+async fn clear(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
+    submit(&desk, session, Command::Clear).await
 }

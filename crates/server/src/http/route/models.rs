@@ -10,7 +10,7 @@ use super::super::App;
 use super::super::gate::{Gate, Policy};
 
 pub(crate) fn add(gate: Gate) -> Gate {
-    gate.route(Policy::Token, routes!(list))
+    gate.route(Policy::Read, routes!(list))
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,16 +1,15 @@
 //! The list of sessions, and each of them as a whole: make, read, change, erase, search.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
-use hub::{Create, DocumentKind, ListQuery, Shelf};
+use hub::{DocumentKind, Shelf};
 use serde::{Deserialize, Serialize};
 use session::{Command, Flag, Seq, SessionId, Time, TurnId};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::super::App;
+use super::super::desk::Desk;
 use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{Asked, AtPath, Body};
 use super::super::gate::{Gate, Policy};
@@ -23,10 +22,12 @@ const PAGE: usize = 50;
 const SEARCH_MAX: usize = 500;
 
 pub(crate) fn add(gate: Gate) -> Gate {
-    gate.route(Policy::Token, routes!(list, create))
-        .route(Policy::Token, routes!(read, change, erase))
-        .route(Policy::Token, routes!(branch))
-        .route(Policy::Token, routes!(search))
+    gate.route(Policy::Read, routes!(list))
+        .route(Policy::Write, routes!(create))
+        .route(Policy::Read, routes!(read))
+        .route(Policy::Write, routes!(change, erase))
+        .route(Policy::Write, routes!(branch))
+        .route(Policy::Read, routes!(search))
 }
 
 /// Where a session stands in the list.
@@ -62,7 +63,7 @@ pub(crate) struct ListBody {
 /// The list of sessions, latest activity first.
 #[utoipa::path(get, path = "/api/v1/sessions", tag = "sessions", params(ListAsked), security(("token" = [])),
     responses((status = 200, body = ListBody), (status = "default", body = Problem)))]
-async fn list(State(app): State<App>, Asked(asked): Asked<ListAsked>) -> Result<Json<ListBody>, Problem> {
+async fn list(desk: Desk, Asked(asked): Asked<ListAsked>) -> Result<Json<ListBody>, Problem> {
     let shelf = match asked.shelf {
         ShelfName::Active => Shelf::Active,
         ShelfName::Archived => Shelf::Archived,
@@ -70,13 +71,18 @@ async fn list(State(app): State<App>, Asked(asked): Asked<ListAsked>) -> Result<
     };
     let before = asked.before.as_deref().map(place).transpose()?;
     let count = asked.count.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-    page(&app, ListQuery { shelf, before, count }).await.map(Json)
+    page(&desk, shelf, before, count).await.map(Json)
 }
 
 /// One page of the list.
-pub(crate) async fn page(app: &App, query: ListQuery) -> Result<ListBody, Problem> {
-    let rows = app.hub.list(query).await?;
-    let last = rows.last().filter(|_| rows.len() == query.count);
+pub(crate) async fn page(
+    desk: &Desk,
+    shelf: Shelf,
+    before: Option<(Time, SessionId)>,
+    count: usize,
+) -> Result<ListBody, Problem> {
+    let rows = desk.list(shelf, before, count).await?;
+    let last = rows.last().filter(|_| rows.len() == count);
     let next = last.map(|row| format!("{}.{}", row.active_at, row.session));
     Ok(ListBody { sessions: rows.into_iter().map(Line::from).collect(), next })
 }
@@ -108,13 +114,8 @@ struct Created {
 /// Makes a session.
 #[utoipa::path(post, path = "/api/v1/sessions", tag = "sessions", request_body = CreateBody, security(("token" = [])),
     responses((status = 201, body = Created), (status = "default", body = Problem)))]
-async fn create(
-    State(app): State<App>,
-    Body(body): Body<CreateBody>,
-) -> Result<(StatusCode, Json<Created>), Problem> {
-    let create =
-        Create { session: body.id.map(SessionId), title: body.title, after: body.after.map(SessionId) };
-    let handle = app.hub.create(create).await?;
+async fn create(desk: Desk, Body(body): Body<CreateBody>) -> Result<(StatusCode, Json<Created>), Problem> {
+    let handle = desk.create(body.id, body.title, body.after).await?;
     Ok((StatusCode::CREATED, Json(Created { session: handle.session().0 })))
 }
 
@@ -129,11 +130,11 @@ struct ReadAsked {
 #[utoipa::path(get, path = "/api/v1/sessions/{session}", tag = "sessions", params(("session" = Uuid, Path), ReadAsked),
     security(("token" = [])), responses((status = 200, body = SessionBody), (status = "default", body = Problem)))]
 async fn read(
-    State(app): State<App>,
+    desk: Desk,
     AtPath(session): AtPath<Uuid>,
     Asked(asked): Asked<ReadAsked>,
 ) -> Result<Json<SessionBody>, Problem> {
-    let handle = app.hub.open(SessionId(session));
+    let handle = desk.session(session).await?;
     let view = match asked.at {
         Some(at) => handle.view_at(Seq(at)).await?,
         None => handle.view().await?,
@@ -159,7 +160,7 @@ struct ChangeBody {
     request_body = ChangeBody, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn change(
-    State(app): State<App>,
+    desk: Desk,
     AtPath(session): AtPath<Uuid>,
     Body(body): Body<ChangeBody>,
 ) -> Result<Json<Kept>, Problem> {
@@ -170,15 +171,15 @@ async fn change(
     let (Some(command), None) = (commands.next(), commands.next()) else {
         return Err(Problem::new(ErrorCode::BadRequest, "Change exactly one thing in one request."));
     };
-    let kept = app.hub.open(SessionId(session)).submit(command).await?;
+    let kept = desk.session(session).await?.submit(command).await?;
     Ok(Json(kept.into()))
 }
 
 /// Erases a session for good: its log and all that was made from it.
 #[utoipa::path(delete, path = "/api/v1/sessions/{session}", tag = "sessions", params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
-async fn erase(State(app): State<App>, AtPath(session): AtPath<Uuid>) -> Result<StatusCode, Problem> {
-    app.hub.erase(SessionId(session)).await?;
+async fn erase(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<StatusCode, Problem> {
+    desk.erase(session).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -194,11 +195,11 @@ struct BranchBody {
     request_body = BranchBody, security(("token" = [])),
     responses((status = 201, body = Created), (status = "default", body = Problem)))]
 async fn branch(
-    State(app): State<App>,
+    desk: Desk,
     AtPath(session): AtPath<Uuid>,
     Body(body): Body<BranchBody>,
 ) -> Result<(StatusCode, Json<Created>), Problem> {
-    let handle = app.hub.branch(SessionId(session), TurnId(body.turn)).await?;
+    let handle = desk.branch(session, TurnId(body.turn)).await?;
     Ok((StatusCode::CREATED, Json(Created { session: handle.session().0 })))
 }
 
@@ -228,14 +229,11 @@ struct SearchBody {
 /// Finds messages and answers, newest first.
 #[utoipa::path(get, path = "/api/v1/search", tag = "sessions", params(SearchAsked), security(("token" = [])),
     responses((status = 200, body = SearchBody), (status = "default", body = Problem)))]
-async fn search(
-    State(app): State<App>,
-    Asked(asked): Asked<SearchAsked>,
-) -> Result<Json<SearchBody>, Problem> {
+async fn search(desk: Desk, Asked(asked): Asked<SearchAsked>) -> Result<Json<SearchBody>, Problem> {
     if asked.words.len() > SEARCH_MAX {
         return Err(Problem::new(ErrorCode::BadRequest, format!("A search has at most {SEARCH_MAX} bytes.")));
     }
-    let hits = app.hub.search(asked.words, asked.count.unwrap_or(PAGE).clamp(1, PAGE_MAX)).await?;
+    let hits = desk.search(asked.words, asked.count.unwrap_or(PAGE).clamp(1, PAGE_MAX)).await?;
     let hits = hits.into_iter().map(|hit| FoundBody {
         session: hit.session.0,
         turn: hit.turn.0,

@@ -1,15 +1,14 @@
 //! The turns of a session: pages of older ones, another message in place of one, another of its answers.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use session::{Command, RunId, SessionId, TurnId};
+use session::{Command, RunId, TurnId};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::super::App;
+use super::super::desk::Desk;
 use super::super::error::Problem;
 use super::super::extract::{Asked, AtPath, Body, Key};
 use super::super::gate::{Gate, Policy};
@@ -20,9 +19,9 @@ const PAGE_MAX: usize = 100;
 const PAGE: usize = 20;
 
 pub(crate) fn add(gate: Gate) -> Gate {
-    gate.route(Policy::Token, routes!(page))
-        .route(Policy::Token, routes!(edit))
-        .route(Policy::Token, routes!(choose_answer))
+    gate.route(Policy::Read, routes!(page))
+        .route(Policy::Write, routes!(edit))
+        .route(Policy::Write, routes!(choose_answer))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -45,12 +44,12 @@ struct PageBody {
 #[utoipa::path(get, path = "/api/v1/sessions/{session}/turns", tag = "turns", params(("session" = Uuid, Path), PageAsked),
     security(("token" = [])), responses((status = 200, body = PageBody), (status = "default", body = Problem)))]
 async fn page(
-    State(app): State<App>,
+    desk: Desk,
     AtPath(session): AtPath<Uuid>,
     Asked(asked): Asked<PageAsked>,
 ) -> Result<Json<PageBody>, Problem> {
     let count = asked.count.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-    let turns = app.hub.open(SessionId(session)).page(asked.before.map(TurnId), count).await?;
+    let turns = desk.session(session).await?.page(asked.before.map(TurnId), count).await?;
     Ok(Json(PageBody { turns }))
 }
 
@@ -60,13 +59,13 @@ async fn page(
     request_body = MessageBody, security(("token" = [])),
     responses((status = 202, body = Kept), (status = "default", body = Problem)))]
 async fn edit(
-    State(app): State<App>,
+    desk: Desk,
     AtPath((session, turn)): AtPath<(Uuid, u64)>,
     Key(key): Key,
     Body(body): Body<MessageBody>,
 ) -> Result<(StatusCode, Json<Kept>), Problem> {
-    let command = Command::EditMessage { turn: TurnId(turn), message: body.into(), key };
-    let kept = app.hub.open(SessionId(session)).submit(command).await?;
+    let command = Command::EditMessage { turn: TurnId(turn), message: desk.message(body)?, key };
+    let kept = desk.session(session).await?.submit(command).await?;
     Ok((StatusCode::ACCEPTED, Json(kept.into())))
 }
 
@@ -82,10 +81,10 @@ struct AnswerBody {
     params(("session" = Uuid, Path), ("turn" = u64, Path)), request_body = AnswerBody, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn choose_answer(
-    State(app): State<App>,
+    desk: Desk,
     AtPath((session, turn)): AtPath<(Uuid, u64)>,
     Body(body): Body<AnswerBody>,
 ) -> Result<Json<Kept>, Problem> {
     let command = Command::ChooseAnswer { turn: TurnId(turn), run: RunId(body.run) };
-    Ok(Json(app.hub.open(SessionId(session)).submit(command).await?.into()))
+    Ok(Json(desk.session(session).await?.submit(command).await?.into()))
 }

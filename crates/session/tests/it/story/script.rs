@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use session::{
     AfterCrash, Command, CommitOutcome, Context, Decision, Effect, Entry, Epoch, Event, Flag, Link, Owner,
-    PostMode, Progress, Rejected, ResumeReason, RunId, Runs, Seq, Session, SlotNo, Time, TurnId, decide,
-    fold, prompt, recover, view,
+    PostMode, Progress, Rejected, ResumeReason, RunId, Runs, Seq, Session, SlotNo, Time, TurnId, UserId,
+    decide, fold, prompt, recover, view,
 };
 
 use super::show;
@@ -104,6 +104,7 @@ impl Script {
                 id: words.session_id(),
                 after: words.take("after").then(|| words.session_id()),
                 title: words.maybe(),
+                user: UserId::FIRST,
             },
             "branch" => {
                 let id = words.session_id();

@@ -26,7 +26,7 @@ pub(super) fn entry(entry: &Entry) -> String {
 #[expect(clippy::too_many_lines, reason = "one flat arm an event")]
 fn about(event: &Event) -> String {
     match event {
-        Event::SessionCreated { id, title, after } => {
+        Event::SessionCreated { id, title, after, .. } => {
             let title = title.as_ref().map_or(String::new(), |title| format!(" {}", text(title)));
             let after = after.map_or(String::new(), |after| format!(" after {}", name(after)));
             format!("{}{title}{after}", name(*id))

@@ -40,12 +40,13 @@ CREATE INDEX chats_by_session ON chats (session);
 -- From here on: folds of the logs, written with the entries they follow from. Shelf -1: not listed yet.
 CREATE TABLE list (
     no BIGINT PRIMARY KEY,
+    user_id UUID NOT NULL,
     shelf SMALLINT NOT NULL,
     active_at BIGINT NOT NULL,
     owed BIGINT NOT NULL,
     row TEXT NOT NULL
 );
-CREATE INDEX list_by_activity ON list (shelf, active_at, no);
+CREATE INDEX list_by_activity ON list (user_id, shelf, active_at, no);
 CREATE INDEX list_that_owe ON list (no) WHERE owed > 0;
 
 CREATE TABLE turns (

@@ -1,0 +1,304 @@
+//! What one caller may see and do. A route is handed a desk, never the hub or the store behind it, so that nothing can be
+//! asked without saying for whom.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use hub::{Clock, Create, Hit, Hub, ListFollower, ListQuery, ListRow, SessionHandle, Shelf, SystemClock};
+use session::{BlobHash, Message, SessionId, Time, TurnId, UserId};
+use store::people::{By, Credential, Kind, People, PeopleError, Scope};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::App;
+use super::error::{ErrorCode, Problem};
+use super::wire::MessageBody;
+use crate::{people, secret};
+
+/// Streams that one user may have open.
+const STREAMS_MAX: usize = 5_000;
+/// How often it is looked whether another process took somebody's access away.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Who asks, and what he may. Made by the gate alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) credential: Credential,
+    /// The most that is allowed.
+    pub(crate) scope: Scope,
+    hash: [u8; 32],
+}
+
+/// All desks of a server.
+#[derive(Clone)]
+pub(crate) struct Desks(Arc<Inner>);
+
+struct Inner {
+    hub: Hub,
+    people: Arc<People>,
+    /// Counts changes of who may what.
+    changes: watch::Sender<u64>,
+    streams: Mutex<HashMap<UserId, usize>>,
+    /// Ends open streams when the server stops.
+    stop: CancellationToken,
+}
+
+impl Desks {
+    pub(crate) fn new(hub: Hub, people: Arc<People>, stop: CancellationToken) -> Self {
+        let (changes, streams) = (watch::Sender::new(0), Mutex::default());
+        Self(Arc::new(Inner { hub, people, changes, streams, stop }))
+    }
+
+    /// Looks for changes that other processes make, until the server stops.
+    pub(crate) async fn look_for_changes(self) {
+        let mut known = self.0.people.changed_by_others().ok();
+        while tokio::time::timeout(LOOK, self.0.stop.cancelled()).await.is_err() {
+            let now = self.0.people.changed_by_others().ok();
+            if now != known {
+                known = now;
+                self.tell_change();
+            }
+        }
+    }
+
+    fn tell_change(&self) {
+        self.0.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Whoever has this secret, if it opens the gate at this moment.
+    pub(crate) fn admit(&self, secret: &str, kind: Kind) -> Result<Option<Caller>, PeopleError> {
+        let hash = secret::hash(secret);
+        let now = SystemClock.now();
+        let found = self.0.people.verify(hash, now)?;
+        let Some((credential, scope)) = found.filter(|(credential, _)| credential.kind == kind) else {
+            return Ok(None);
+        };
+        self.0.people.note_use(&credential, now)?;
+        Ok(Some(Caller { credential, scope, hash }))
+    }
+
+    /// The session that a share leads to, for reading.
+    pub(crate) async fn shared(&self, secret: &str) -> Result<SessionHandle, Problem> {
+        let unknown = || Problem::new(ErrorCode::SessionNotFound, "There is no such share.");
+        let share = self.0.people.share(secret::hash(secret))?.ok_or_else(unknown)?;
+        if !self.0.hub.belongs(share.session, share.user).await? {
+            return Err(unknown());
+        }
+        Ok(self.0.hub.open(share.session))
+    }
+
+    pub(crate) fn people(&self) -> &Arc<People> {
+        &self.0.people
+    }
+}
+
+/// What one caller may see and do.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    desks: Desks,
+    pub(crate) caller: Caller,
+}
+
+impl FromRequestParts<App> for Desk {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        // Only the gate puts a caller there; a route that anyone may use has none.
+        let caller = parts.extensions.get::<Caller>().cloned();
+        let nobody = || Problem::new(ErrorCode::NotAuthorised, "Nobody is known to ask.");
+        Ok(Self { desks: app.desks.clone(), caller: caller.ok_or_else(nobody)? })
+    }
+}
+
+impl Desk {
+    fn hub(&self) -> &Hub {
+        &self.desks.0.hub
+    }
+
+    pub(crate) fn user(&self) -> UserId {
+        self.caller.credential.user
+    }
+
+    /// Who does what is done here.
+    pub(crate) fn by(&self) -> By {
+        people::by(Some(self.user()))
+    }
+
+    /// Changes something about people, off the threads that serve, and lets open streams look whether they still may.
+    pub(crate) async fn change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&People) -> Result<T, PeopleError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let people = self.desks.0.people.clone();
+        let changed = tokio::task::spawn_blocking(move || work(&people)).await;
+        self.desks.tell_change();
+        let changed = changed.map_err(|error| Problem::new(ErrorCode::Unavailable, error.to_string()))?;
+        Ok(changed?)
+    }
+
+    pub(crate) fn people(&self) -> &Arc<People> {
+        &self.desks.0.people
+    }
+
+    /// A session of this user. One of somebody else is as unknown as one that never was.
+    pub(crate) async fn session(&self, session: Uuid) -> Result<SessionHandle, Problem> {
+        let session = SessionId(session);
+        if !self.hub().belongs(session, self.user()).await? {
+            return Err(unknown(session));
+        }
+        Ok(self.hub().open(session))
+    }
+
+    pub(crate) async fn list(
+        &self,
+        shelf: Shelf,
+        before: Option<(Time, SessionId)>,
+        count: usize,
+    ) -> Result<Vec<ListRow>, Problem> {
+        Ok(self.hub().list(ListQuery { user: self.user(), shelf, before, count }).await?)
+    }
+
+    pub(crate) fn follow_list(&self) -> ListFollower {
+        self.hub().follow_list(self.user())
+    }
+
+    pub(crate) async fn search(&self, words: String, count: usize) -> Result<Vec<Hit>, Problem> {
+        Ok(self.hub().search(self.user(), words, count).await?)
+    }
+
+    pub(crate) async fn create(
+        &self,
+        session: Option<Uuid>,
+        title: Option<String>,
+        after: Option<Uuid>,
+    ) -> Result<SessionHandle, Problem> {
+        if let Some(after) = after {
+            self.session(after).await?;
+        }
+        let create =
+            Create { session: session.map(SessionId), title, after: after.map(SessionId), user: self.user() };
+        Ok(self.hub().create(create).await?)
+    }
+
+    pub(crate) async fn branch(&self, from: Uuid, turn: TurnId) -> Result<SessionHandle, Problem> {
+        let from = self.session(from).await?.session();
+        Ok(self.hub().branch(from, turn).await?)
+    }
+
+    pub(crate) async fn erase(&self, session: Uuid) -> Result<(), Problem> {
+        let session = self.session(session).await?.session();
+        self.hub().erase(session).await?;
+        let by = self.by();
+        self.change(move |people| people.note(by, "session_erased", &session.to_string())).await
+    }
+
+    /// Keeps a file that this user brings.
+    pub(crate) async fn keep_file(&self, bytes: Vec<u8>) -> Result<BlobHash, Problem> {
+        let file = self.hub().keep_blob(bytes).await?;
+        let (user, noted) = (self.user(), file.clone());
+        let people = self.desks.0.people.clone();
+        let noting = tokio::task::spawn_blocking(move || people.note_upload(user, &noted));
+        noting.await.map_err(|error| Problem::new(ErrorCode::Unavailable, error.to_string()))??;
+        Ok(file)
+    }
+
+    /// A file that this user brought.
+    pub(crate) async fn file(&self, file: BlobHash) -> Result<Option<Vec<u8>>, Problem> {
+        if !self.people().uploaded(self.user(), &file)? {
+            return Ok(None);
+        }
+        Ok(self.hub().blob(file).await?)
+    }
+
+    /// A message as it is kept. It names no file that its author did not bring.
+    pub(crate) fn message(&self, body: MessageBody) -> Result<Message, Problem> {
+        let message = Message::from(body);
+        for attachment in &message.attachments {
+            if !self.people().uploaded(self.user(), &attachment.blob)? {
+                return Err(no_file());
+            }
+        }
+        Ok(message)
+    }
+
+    /// Takes one of the streams that this user may have open.
+    pub(crate) fn open_stream(&self) -> Result<OpenStream, Problem> {
+        let user = self.user();
+        let mut streams = self.desks.0.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = streams.entry(user).or_default();
+        if *open >= STREAMS_MAX {
+            return Err(Problem::new(
+                ErrorCode::TooMany,
+                format!("At most {STREAMS_MAX} streams may be open."),
+            ));
+        }
+        *open += 1;
+        drop(streams);
+        Ok(OpenStream { desks: self.desks.clone(), caller: self.caller.clone() })
+    }
+}
+
+/// A stream that counts for its user until it is dropped.
+pub(crate) struct OpenStream {
+    desks: Desks,
+    caller: Caller,
+}
+
+impl OpenStream {
+    /// Waits until the server stops or the caller may no longer read.
+    pub(crate) fn end(&self) -> BoxFuture<'static, ()> {
+        let (desks, caller) = (self.desks.clone(), self.caller.clone());
+        async move {
+            let mut changes = desks.0.changes.subscribe();
+            let revoked = async {
+                while changes.changed().await.is_ok() {
+                    // What cannot be looked up is not shown.
+                    let still = desks.0.people.verify(caller.hash, SystemClock.now());
+                    if !matches!(still, Ok(Some((_, scope))) if scope >= caller.scope.min(Scope::Read)) {
+                        return;
+                    }
+                }
+            };
+            let expires = caller.credential.expires_at.map(|at| at.micros_since(SystemClock.now()));
+            let expired = async {
+                match expires {
+                    Some(micros) => {
+                        tokio::time::sleep(Duration::from_micros(u64::try_from(micros).unwrap_or(0))).await;
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = desks.0.stop.cancelled() => {}
+                () = revoked => {}
+                () = expired => {}
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        let mut streams = self.desks.0.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = streams.get_mut(&self.caller.credential.user) {
+            *open = open.saturating_sub(1);
+        }
+    }
+}
+
+/// A session that is not there, in the same words whatever the reason.
+pub(crate) fn unknown(session: SessionId) -> Problem {
+    Problem::new(ErrorCode::SessionNotFound, format!("There is no session {session}."))
+}
+
+/// A file that is not there, in the same words whatever the reason.
+pub(crate) fn no_file() -> Problem {
+    Problem::new(ErrorCode::AttachmentNotFound, "No file is kept by that name.")
+}

@@ -1,0 +1,110 @@
+//! Links by which one session can be read by whoever has them, until they are withdrawn.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Serialize;
+use session::TurnId;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::super::App;
+use super::super::desk::Desk;
+use super::super::error::{ErrorCode, Problem};
+use super::super::extract::{Asked, AtPath};
+use super::super::gate::{Gate, Policy};
+use crate::secret::{self, SecretKind};
+
+/// Turns of a page that a share shows.
+const PAGE: usize = 50;
+
+pub(crate) fn add(gate: Gate) -> Gate {
+    gate.route(Policy::Read, routes!(list))
+        .route(Policy::Write, routes!(share))
+        .route(Policy::Write, routes!(withdraw))
+        .route(Policy::Anyone, routes!(read))
+}
+
+/// A share, without the secret that opens it.
+#[derive(Debug, Serialize, ToSchema)]
+struct ShareBody {
+    share: Uuid,
+    created_at: i64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct SharesBody {
+    shares: Vec<ShareBody>,
+}
+
+/// The shares of a session.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/shares", tag = "shares", params(("session" = Uuid, Path)),
+    security(("token" = [])), responses((status = 200, body = SharesBody), (status = "default", body = Problem)))]
+async fn list(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<SharesBody>, Problem> {
+    let session = desk.session(session).await?.session();
+    let shares = desk.people().shares(desk.user(), session)?;
+    let shares =
+        shares.into_iter().map(|share| ShareBody { share: share.id, created_at: share.created_at.0 });
+    Ok(Json(SharesBody { shares: shares.collect() }))
+}
+
+/// A share with its secret, which is shown this once.
+#[derive(Debug, Serialize, ToSchema)]
+struct NewShare {
+    share: Uuid,
+    /// `GET /shared/{secret}` shows the session.
+    secret: String,
+}
+
+/// Lets whoever has the secret read a session, until it is withdrawn.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/shares", tag = "shares", params(("session" = Uuid, Path)),
+    security(("token" = [])), responses((status = 201, body = NewShare), (status = "default", body = Problem)))]
+async fn share(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<(StatusCode, Json<NewShare>), Problem> {
+    let session = desk.session(session).await?.session();
+    let failed = |error: anyhow::Error| Problem::new(ErrorCode::Unavailable, error.to_string());
+    let secret = SecretKind::Share.make().map_err(failed)?;
+    let (by, user, hash) = (desk.by(), desk.user(), secret::hash(&secret));
+    let share = desk.change(move |people| people.add_share(by, user, session, hash)).await?;
+    Ok((StatusCode::CREATED, Json(NewShare { share, secret })))
+}
+
+/// Withdraws a share: who has its secret can read no more.
+#[utoipa::path(delete, path = "/api/v1/shares/{share}", tag = "shares", params(("share" = Uuid, Path)),
+    security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
+async fn withdraw(desk: Desk, AtPath(share): AtPath<Uuid>) -> Result<StatusCode, Problem> {
+    let (by, user) = (desk.by(), desk.user());
+    match desk.change(move |people| people.withdraw(by, user, share)).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Problem::new(ErrorCode::NoSuchThing, "There is no such share.")),
+    }
+}
+
+#[derive(Debug, serde::Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct SharedAsked {
+    /// Turns before this one; the newest if left out.
+    before: Option<u64>,
+}
+
+/// What a share shows: the visible turns, and nothing that waits or could be put back.
+#[derive(Debug, Serialize, ToSchema)]
+struct SharedBody {
+    title: Option<String>,
+    #[schema(value_type = Vec<Object>)]
+    turns: Vec<session::TurnView>,
+}
+
+/// The session that a share leads to, as it is now, for reading.
+#[utoipa::path(get, path = "/api/v1/shared/{secret}", tag = "shares", params(("secret" = String, Path), SharedAsked),
+    responses((status = 200, body = SharedBody), (status = "default", body = Problem)))]
+async fn read(
+    State(app): State<App>,
+    AtPath(secret): AtPath<String>,
+    Asked(asked): Asked<SharedAsked>,
+) -> Result<Json<SharedBody>, Problem> {
+    let handle = app.desks.shared(&secret).await?;
+    let title = handle.view().await?.title;
+    let turns = handle.page(asked.before.map(TurnId), PAGE).await?;
+    Ok(Json(SharedBody { title, turns }))
+}

@@ -1,0 +1,61 @@
+//! Secrets that open the gate: random, shown once, kept only as hashes.
+
+use sha2::{Digest, Sha256};
+
+/// Random bytes of a secret.
+const RANDOM_BYTES: usize = 32;
+
+/// What a secret is for. Each kind begins with its own letters, so that one in the wrong place is recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SecretKind {
+    Token,
+    Login,
+    Share,
+}
+
+impl SecretKind {
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Token => "evt_",
+            Self::Login => "evl_",
+            Self::Share => "evs_",
+        }
+    }
+
+    /// Whether a text can be such a secret at all.
+    pub(crate) fn fits(self, text: &str) -> bool {
+        text.strip_prefix(self.prefix()).is_some_and(|rest| {
+            rest.len() == RANDOM_BYTES * 2 && rest.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
+    }
+
+    /// A new secret. It is given once, here.
+    ///
+    /// # Errors
+    /// When the system has no randomness.
+    pub(crate) fn make(self) -> anyhow::Result<String> {
+        let mut random = [0; RANDOM_BYTES];
+        getrandom::fill(&mut random)?;
+        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(format!("{}{random}", self.prefix()))
+    }
+}
+
+/// What is kept of a secret. Secrets are random and long, so that a plain hash cannot be turned back.
+pub(crate) fn hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_of_their_kind_and_never_the_same() {
+        let (one, other) = (SecretKind::Token.make().unwrap(), SecretKind::Token.make().unwrap());
+        assert_ne!(one, other);
+        assert!(SecretKind::Token.fits(&one) && !SecretKind::Login.fits(&one));
+        assert!(!SecretKind::Token.fits("evt_") && !SecretKind::Token.fits(&one[..one.len() - 1]));
+        assert_ne!(hash(&one), hash(&other));
+    }
+}
