@@ -248,6 +248,16 @@ impl Config {
         Ok(())
     }
 
+    /// Where the server is reached from this machine.
+    pub(crate) fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let name = self.hosts.first().filter(|_| self.tls.is_some());
+        match name {
+            Some(host) => format!("{scheme}://{host}:{}", self.listen.port()),
+            None => format!("{scheme}://{}", self.listen),
+        }
+    }
+
     /// The most that a run may use.
     pub(crate) fn run_limits(&self) -> agent::RunLimits {
         agent::RunLimits {

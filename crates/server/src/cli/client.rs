@@ -74,7 +74,7 @@ impl Client {
             .no_proxy()
             .build()
             .context("make an HTTP client")?;
-        let url = url.unwrap_or_else(|| format!("http://{}", config.listen));
+        let url = url.unwrap_or_else(|| config.url());
         Ok(Self { http, url: url.trim_end_matches('/').to_owned(), token: token.trim().to_owned() })
     }
 

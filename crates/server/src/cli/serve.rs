@@ -23,7 +23,7 @@ pub(crate) async fn run(config: &Config) -> anyhow::Result<ExitCode> {
             "token {token}\nIt is shown this once. Use it as EVERTURN_TOKEN; `everturn token new` makes another.\n"
         ))?;
     }
-    say(&format!("ready on http://{}\n", config.listen))?;
+    say(&format!("ready on {}\n", config.url()))?;
     server
         .run(async move {
             tokio::select! {
