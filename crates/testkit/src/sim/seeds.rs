@@ -31,3 +31,9 @@ fn seed_391_marks_what_a_drain_interrupts_in_an_outage() {
 fn seed_553_marks_what_comes_back_from_a_journal() {
     assert_eq!(live(553).broken, None);
 }
+
+/// An operator marked a chat while a run of it started, and the run was told of it too.
+#[test]
+fn seed_518246_may_tell_what_is_marked_while_the_run_starts() {
+    assert_eq!(live(518_246).broken, None);
+}
