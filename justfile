@@ -47,6 +47,10 @@ campaign *ARGS: release
 readers *ARGS: release
     cargo run -q --release -p testkit --bin readers -- {{ARGS}}
 
+# The whole surface: who is let in, what one user learns of another, what becomes of nonsense.
+sweeps *ARGS: release
+    cargo run -q --release -p testkit --bin sweeps -- {{ARGS}}
+
 # A real model on a real llama.cpp server, in both wire formats, stopped and killed in mid-stream.
 real-model *ARGS: release
     cargo run -q --release -p testkit --bin real-model -- scripts/small-model {{ARGS}}

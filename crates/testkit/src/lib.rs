@@ -17,6 +17,7 @@ pub mod refusing;
 pub mod report;
 #[cfg(feature = "inject")]
 pub mod sim;
+pub mod sweeps;
 pub mod trial;
 pub mod world;
 
