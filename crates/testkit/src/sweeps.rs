@@ -8,13 +8,21 @@
 //! | `sweeps/foreign.rs` | what does one user learn of another, and how soon is what was taken away gone? |
 //! | `sweeps/login.rs` | how is a password guarded? |
 //! | `sweeps/nonsense.rs` | what becomes of requests that mean nothing? |
+//! | `sweeps/stream.rs` | can anything that is said forge an event? |
+//! | `sweeps/names.rs` | does a name become a path? |
+//! | `sweeps/bombs.rs` | what becomes of requests that are small to send and large to take? |
+//! | `sweeps/canary.rs` | is a secret ever written down? |
 //! | `sweeps/start.rs` | what does a server do that nobody set up? |
 
+mod bombs;
+mod canary;
 mod entry;
 mod foreign;
 mod login;
+mod names;
 mod nonsense;
 mod start;
+mod stream;
 pub mod surface;
 
 use std::path::Path;
@@ -85,6 +93,11 @@ impl Stage {
         Ok(Client { token, port: self.owner.port })
     }
 
+    /// The server's process.
+    pub fn process(&self) -> u32 {
+        self.server.0.id()
+    }
+
     /// Whether the server still runs.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.server.0.try_wait(), Ok(None))
@@ -104,8 +117,12 @@ pub fn run(report: &mut Report, full: bool) -> anyhow::Result<()> {
     entry::dressed(report, &stage)?;
     foreign::unknown(report, &stage)?;
     foreign::revoked(report, &stage)?;
+    stream::unforged(report, &stage)?;
+    names::no_paths(report, &stage)?;
     login::guarded(report, &stage)?;
     nonsense::refused(report, &mut stage, if full { 1_000 } else { 200 })?;
+    bombs::defused(report, &mut stage)?;
+    canary::never_told(report, home.path())?;
     start::closed(report, home.path())?;
     Ok(())
 }

@@ -112,9 +112,9 @@ pub(crate) fn told(world: &World, request: &RunRequest) {
         .sum();
     let marked = marked(&log[..started]).is_some() && request.cause == RunCause::Message;
     // What an operator marks while the run starts may be told to it as well.
-    let since = log[started..].iter().any(|entry| {
-        matches!(&entry.event, Event::ResumeMarked { reason, .. } if reason.0 == "an operator")
-    });
+    let since = log[started..]
+        .iter()
+        .any(|entry| matches!(&entry.event, Event::ResumeMarked { reason, .. } if reason.0 == "an operator"));
     let after_results = notes.first().is_some_and(|at| {
         matches!(at.checked_sub(1).map(|at| &request.prompt.messages[at]), Some(PromptMessage::Result { .. }))
     });
