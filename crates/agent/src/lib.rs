@@ -8,6 +8,7 @@
 //! | `answer.rs` | how does a stream of bytes become one answer, or a cut-off one? |
 //! | `alarm.rs` | how does a wait that nearly always ends early cost no timer? |
 //! | `transport.rs` | how does a question travel, and its answer back? |
+//! | `outgoing.rs` | what may be fetched, and from where? |
 //! | `model.rs` | which models are there, how much do they read, what do they cost? |
 //! | `run.rs` | the loop: ask, stream, call tools, repeat |
 //! | `step.rs` | how is one question answered, whatever happens to the stream? |
@@ -23,6 +24,7 @@ pub mod answer;
 mod limits;
 pub mod memory;
 mod model;
+pub mod outgoing;
 pub mod provider;
 mod retry;
 mod run;
@@ -37,6 +39,7 @@ pub use answer::{AnswerLimits, answer};
 pub use limits::RunLimits;
 pub use memory::{CompletedTurn, Handover, Memory, MemoryError, Taken, TaskState};
 pub use model::{Model, Prices};
+pub use outgoing::{Outgoing, Refused};
 pub use provider::{
     ApiKey, Decoder, Delta, Ending, Finish, Provider, ProviderError, Question, ToolOffer, Wire,
 };

@@ -8,10 +8,9 @@ use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
 
 use crate::answer::describe;
+use crate::outgoing::Outgoing;
 use crate::provider::ProviderError;
 
-/// Longest wait for a connection. A provider that is there answers a SYN within this on any network.
-const CONNECT_MAX: Duration = Duration::from_secs(20);
 /// Longest wait for the head of a reply: long prompts are read for minutes before the first token.
 const HEAD_MAX: Duration = Duration::from_secs(300);
 
@@ -48,31 +47,19 @@ pub trait Transport: Send + Sync + 'static {
     fn send(&self, request: Request) -> BoxFuture<'static, Result<Reply, ProviderError>>;
 }
 
-/// HTTP, with one pool of connections for all providers.
+/// HTTP, by the one client for everything that is fetched.
 #[derive(Debug, Clone)]
-pub struct HttpTransport {
-    client: reqwest::Client,
-}
-
-impl HttpTransport {
-    /// Makes the client. A TLS provider must have been installed.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn new() -> Result<Self, Broken> {
-        let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT_MAX)
-            // A redirect would carry the key to another host.
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .build();
-        client.map(|client| Self { client }).map_err(|error| Broken(describe(&error)))
-    }
-}
+pub struct HttpTransport(pub Outgoing);
 
 impl Transport for HttpTransport {
     fn send(&self, request: Request) -> BoxFuture<'static, Result<Reply, ProviderError>> {
-        let mut sending = self.client.post(&request.url).header("content-type", "application/json");
+        let mut sending = match self.0.request(reqwest::Method::POST, &request.url) {
+            Ok(sending) => sending.header("content-type", "application/json"),
+            Err(refused) => {
+                let reason = refused.to_string();
+                return std::future::ready(Err(ProviderError::Refused { reason })).boxed();
+            }
+        };
         for (name, value) in request.headers {
             sending = sending.header(name, value);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use agent::{AnswerLimits, ApiKey, HttpTransport, Model, Prices, Provider, Transport, Wire, World};
+use agent::{AnswerLimits, ApiKey, HttpTransport, Model, Outgoing, Prices, Provider, Transport, Wire, World};
 use anyhow::{Context, bail};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -71,7 +71,8 @@ impl Server {
         }
         let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
         let store = open_store(config).await?;
-        let transport: Arc<dyn Transport> = Arc::new(HttpTransport::new()?);
+        let transport: Arc<dyn Transport> =
+            Arc::new(HttpTransport(Outgoing::new(config.models.iter().map(|model| model.url.as_str()))?));
         let models =
             config.models.iter().map(|model| make_model(model, &transport)).collect::<anyhow::Result<_>>()?;
         let agent = agent::Agent {

@@ -62,6 +62,7 @@ impl Client {
     ///
     /// # Errors
     /// When there is none.
+    #[expect(clippy::disallowed_methods, reason = "it speaks to our own server, which its caller named")]
     pub(crate) fn new(url: Option<String>, config: &Config) -> anyhow::Result<Self> {
         let saved = || std::fs::read_to_string(config_directory().join("token")).ok();
         let token = environment("EVERTURN_TOKEN").or_else(saved);

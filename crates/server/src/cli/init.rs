@@ -112,10 +112,11 @@ struct Found {
 
 /// What the provider says it has; nothing when it cannot be asked without a key.
 async fn models(url: &str) -> Vec<Found> {
-    let timeout = std::time::Duration::from_secs(3);
-    let client = reqwest::Client::builder().timeout(timeout).build();
-    let Ok(client) = client else { return Vec::new() };
-    let mut request = client.get(format!("{}/models", url.trim_end_matches('/')));
+    // Whoever sets the server up named it.
+    let Ok(outgoing) = agent::Outgoing::new([url]) else { return Vec::new() };
+    let listing = format!("{}/models", url.trim_end_matches('/'));
+    let Ok(request) = outgoing.request(reqwest::Method::GET, &listing) else { return Vec::new() };
+    let mut request = request.timeout(std::time::Duration::from_secs(3));
     if let Some(key) = environment("OPENAI_API_KEY").filter(|_| url.contains("api.openai.com")) {
         request = request.bearer_auth(key);
     }
