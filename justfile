@@ -12,16 +12,20 @@ lint:
     cargo clippy --workspace --all-targets -- -D warnings
 
 # Every test once.
-test *ARGS:
-    cargo run -q -p testkit --bin with-postgres -- cargo nextest run --workspace {{ARGS}}
+test *ARGS: tests
+    "${CARGO_TARGET_DIR:-target}/debug/with-postgres" cargo nextest run --workspace {{ARGS}}
 
 # House rules: format, clippy, rustdoc, dependencies, tidy tests; one line a figure, verdict last.
 house:
     cargo run -q -p xtask -- house
 
 # Each rule of `docs/contract.md` with its tests, then runs them; `--bite` proves that planted bugs turn them red.
-contract *ARGS:
-    cargo run -q -p testkit --bin with-postgres -- cargo run -q -p xtask -- contract {{ARGS}}
+contract *ARGS: tests
+    "${CARGO_TARGET_DIR:-target}/debug/with-postgres" cargo run -q -p xtask -- contract {{ARGS}}
+
+# Every test and what the tests start, built once with the same features.
+tests:
+    cargo test -q --workspace --no-run
 
 # Kill the process and cut the power at every named point, reopen, verify.
 crash *ARGS:
@@ -43,6 +47,10 @@ judge *ARGS: release
 campaign *ARGS: release
     cargo run -q --release -p testkit --bin trial -- campaign {{ARGS}}
 
+# What an operator can run with the binary alone: killed at random under load, then judged.
+selftest *ARGS: release
+    "${CARGO_TARGET_DIR:-target}/release/everturn" selftest {{ARGS}}
+
 # Readers: a reconnect at every byte, one that never reads, a thousand of one session.
 readers *ARGS: release
     cargo run -q --release -p testkit --bin readers -- {{ARGS}}
@@ -51,12 +59,42 @@ readers *ARGS: release
 sweeps *ARGS: release
     cargo run -q --release -p testkit --bin sweeps -- {{ARGS}}
 
+# Backups of the released binary under load, each restored and held against what the original became.
+backups *ARGS: release
+    cargo run -q --release -p testkit --bin backups -- {{ARGS}}
+
+# Stores of every older schema: read, gone on with, killed in their migration; newer ones refused.
+upgrades *ARGS: release
+    cargo run -q --release -p testkit --bin upgrades -- {{ARGS}}
+
 # A real model on a real llama.cpp server, in both wire formats, stopped and killed in mid-stream.
 real-model *ARGS: release
     cargo run -q --release -p testkit --bin real-model -- scripts/small-model {{ARGS}}
 
+# The web pages: checked, tested, built into `web/dist`.
+web: pages
+    cd web && npx prettier --check --log-level warn . && npx tsc --noEmit && npx vitest run --reporter dot
+
+# Builds the web pages; installs what they are made of when that changed.
+pages:
+    cd web && (cmp -s package-lock.json node_modules/.installed || (npm install --no-save --silent && cp package-lock.json node_modules/.installed))
+    cd web && npx vite build --logLevel warn
+
+# Writes the description of the API and the types that the pages are made with anew.
+api: release
+    node web/e2e/describe.mjs
+    cd web && npx openapi-typescript openapi.json -o src/api/schema.d.ts
+
+# A real browser against the released binary: cut, killed, reloaded.
+e2e *ARGS: release
+    node web/e2e/run.mjs {{ARGS}}
+
+# What the pages look like, light, dark and on a phone, into `web/shots`.
+screenshots: release
+    node web/e2e/screenshots.mjs
+
 # The binaries that campaigns put on trial.
-release:
+release: pages
     cargo build -q --release -p server
     cargo build -q --release -p judge
     cargo build -q --release -p testkit --bin scripted-model
@@ -73,6 +111,10 @@ bench-server *ARGS: release
 sim *ARGS:
     cargo build -q -p testkit --bin sim
     cargo run -q --release -p testkit --bin sim -- {{ARGS}}
+
+# What the gate costs a page of the list, with and without it in one run.
+bench-gate:
+    GATE_BLOCKS=40 cargo test -q --release -p server --bin everturn the_gate_costs -- --nocapture
 
 # Compare row layouts of the store on this machine.
 layouts *ARGS:

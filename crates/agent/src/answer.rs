@@ -26,11 +26,17 @@ pub struct AnswerLimits {
     pub silence_max: Duration,
     /// Bytes of the whole stream, with everything around the words.
     pub stream_bytes_max: usize,
+    /// Bytes of one line.
+    pub line_bytes_max: usize,
 }
 
 impl Default for AnswerLimits {
     fn default() -> Self {
-        Self { silence_max: Duration::from_secs(120), stream_bytes_max: 64 * 1024 * 1024 }
+        Self {
+            silence_max: Duration::from_secs(120),
+            stream_bytes_max: 64 * 1024 * 1024,
+            line_bytes_max: 1024 * 1024,
+        }
     }
 }
 
@@ -41,11 +47,21 @@ pub fn answer<E: Error + Send + Sync + 'static>(
     limits: AnswerLimits,
 ) -> BoxStream<'static, Result<Delta, ProviderError>> {
     let mut left = limits.stream_bytes_max;
+    let mut line = 0;
     let counted = bytes.map_err(|error| Broken(describe(&error))).and_then(move |chunk| {
         let room = left.checked_sub(chunk.len());
         left = room.unwrap_or(0);
-        let long = || Broken(format!("it is longer than {} bytes", limits.stream_bytes_max));
-        std::future::ready(room.map(|_| chunk).ok_or_else(long))
+        line = match chunk.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => chunk.len() - end - 1,
+            None => line + chunk.len(),
+        };
+        std::future::ready(if room.is_none() {
+            Err(Broken(format!("it is longer than {} bytes", limits.stream_bytes_max)))
+        } else if line > limits.line_bytes_max {
+            Err(Broken(format!("a line of it is longer than {} bytes", limits.line_bytes_max)))
+        } else {
+            Ok(chunk)
+        })
     });
     let events = SseStream::from_bytes_stream(counted).map_err(|error| describe(&error)).boxed();
     let alarm = Alarm::new(Instant::now() + limits.silence_max);

@@ -41,7 +41,8 @@ pub use memory::{CompletedTurn, Handover, Memory, MemoryError, Taken, TaskState}
 pub use model::{Model, Prices};
 pub use outgoing::{Outgoing, Refused};
 pub use provider::{
-    ApiKey, Decoder, Delta, Ending, Finish, Provider, ProviderError, Question, ToolOffer, Wire,
+    ApiKey, Decoder, Delta, Ending, Finish, KeySource, Provider, ProviderError, Question, ToolOffer, Wire,
+    headers,
 };
 pub use run::{Agent, Over, Sink, Work};
 pub use tool::{Tool, ToolCall, World};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use secrecy::{ExposeSecret, SecretString};
 use session::{PromptMessage, Usage};
 
 use crate::answer::{AnswerLimits, answer};
@@ -20,6 +21,9 @@ const REFUSAL_MAX: Duration = Duration::from_secs(10);
 /// Bytes of a refusal that are read to find those words.
 const REFUSAL_BYTES_MAX: usize = 16 * 1024;
 
+/// Characters of a key that is too short to be looked for in other texts.
+const REDACTED_MIN: usize = 8;
+
 /// The wire formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
@@ -29,13 +33,28 @@ pub enum Wire {
     Anthropic,
 }
 
-/// A key for a provider. It shows itself to nobody but the provider.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey(pub String);
+/// A key for a provider. It shows itself to nobody but the provider, and is wiped from memory when it is dropped.
+#[derive(Debug, Clone)]
+pub struct ApiKey(SecretString);
 
-impl std::fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ApiKey(…)")
+impl ApiKey {
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(SecretString::from(key.into()))
+    }
+}
+
+/// Where a key comes from, asked for every question: one that was changed counts at once.
+pub trait KeySource: Send + Sync {
+    /// The key.
+    ///
+    /// # Errors
+    /// When there is none; the text says what to do.
+    fn key(&self) -> Result<ApiKey, String>;
+}
+
+impl KeySource for ApiKey {
+    fn key(&self) -> Result<ApiKey, String> {
+        Ok(self.clone())
     }
 }
 
@@ -45,7 +64,7 @@ pub struct Provider {
     pub wire: Wire,
     /// Where the format's paths begin, for example `https://api.openai.com/v1`.
     pub url: String,
-    pub key: Option<ApiKey>,
+    pub key: Option<Arc<dyn KeySource>>,
     /// Whether a question that ends with the beginning of an answer is answered from there on.
     pub takes_prefix: bool,
     pub transport: Arc<dyn Transport>,
@@ -74,20 +93,29 @@ impl Provider {
                 ("messages", anthropic::body(question), Box::new(anthropic::Events::default()))
             }
         };
-        let headers = match (self.wire, &self.key) {
-            (Wire::OpenAi, None) => Vec::new(),
-            (Wire::OpenAi, Some(key)) => vec![("authorization", format!("Bearer {}", key.0))],
-            (Wire::Anthropic, key) => {
-                let key = key.iter().map(|key| ("x-api-key", key.0.clone()));
-                key.chain([("anthropic-version", "2023-06-01".to_owned())]).collect()
-            }
-        };
+        let key = self.key.as_ref().map(|source| source.key()).transpose();
+        let key = key.map_err(|reason| ProviderError::Refused { reason })?;
+        let headers = headers(self.wire, key.as_ref());
         let request = Request { url: format!("{url}/{path}"), headers, body: body.to_string() };
         let reply = self.transport.send(request).await?;
         if reply.status == 200 {
-            return Ok(answer(reply.body, decoder, self.limits));
+            let answer = answer(reply.body, decoder, self.limits);
+            return Ok(answer.map(move |said| said.map_err(|error| without(error, key.as_ref()))).boxed());
         }
-        Err(refusal(reply).await)
+        Err(without(refusal(reply).await, key.as_ref()))
+    }
+}
+
+/// What tells a provider who asks.
+pub fn headers(wire: Wire, key: Option<&ApiKey>) -> Vec<(&'static str, String)> {
+    let secret = key.map(|key| key.0.expose_secret());
+    match (wire, secret) {
+        (Wire::OpenAi, None) => Vec::new(),
+        (Wire::OpenAi, Some(key)) => vec![("authorization", format!("Bearer {key}"))],
+        (Wire::Anthropic, key) => {
+            let key = key.iter().map(|key| ("x-api-key", (*key).to_owned()));
+            key.chain([("anthropic-version", "2023-06-01".to_owned())]).collect()
+        }
     }
 }
 
@@ -108,6 +136,22 @@ async fn refusal(mut reply: Reply) -> ProviderError {
     match reply.status {
         408 | 425 | 429 | 500..=599 => ProviderError::Busy { reason, retry_after: reply.retry_after },
         _ => ProviderError::Refused { reason },
+    }
+}
+
+/// An error without the key that a provider may have repeated in it.
+fn without(error: ProviderError, key: Option<&ApiKey>) -> ProviderError {
+    let Some(key) = key.map(|key| key.0.expose_secret()).filter(|key| key.len() >= REDACTED_MIN) else {
+        return error;
+    };
+    let hide = |reason: String| reason.replace(key, "[key]");
+    match error {
+        ProviderError::Busy { reason, retry_after } => {
+            ProviderError::Busy { reason: hide(reason), retry_after }
+        }
+        ProviderError::Refused { reason } => ProviderError::Refused { reason: hide(reason) },
+        ProviderError::Cut { reason } => ProviderError::Cut { reason: hide(reason) },
+        ProviderError::Unreadable { reason } => ProviderError::Unreadable { reason: hide(reason) },
     }
 }
 

@@ -5,6 +5,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
 use session::{CallNo, Progress, PromptMessage, Usage};
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::limits::Spent;
 use crate::provider::{Delta, Finish, ProviderError, Question};
@@ -118,7 +119,8 @@ impl<S: Sink> Step<'_, S> {
     /// Asks once and reports what comes.
     async fn attempt(&mut self, question: &Question, said: &mut Answered) -> Result<Finish, Cut> {
         let model = self.agent.model();
-        let mut deltas = model.provider.ask(question).await.map_err(Cut::Provider)?;
+        let span = tracing::info_span!("ask", model = %model.name);
+        let mut deltas = model.provider.ask(question).instrument(span).await.map_err(Cut::Provider)?;
         let mut usage: Option<Usage> = None;
         let ended = loop {
             let delta = match self.sink.rests_until() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use session::{Event, RunId, Seq, Session, SessionId, Time, UserId};
+use session::{Event, ProjectId, RunId, Seq, Session, SessionId, Time, UserId};
 use tokio::sync::broadcast;
 
 /// Changes that may wait for one reader. One that is further behind reads the list anew.
@@ -42,6 +42,8 @@ pub struct Line {
     pub pinned: bool,
     pub archived: bool,
     pub trashed: bool,
+    pub tags: Vec<String>,
+    pub project: Option<ProjectId>,
 }
 
 impl Line {
@@ -57,6 +59,8 @@ impl Line {
             pinned: state.pinned,
             archived: state.archived,
             trashed: state.trashed,
+            tags: state.tags.clone(),
+            project: state.project,
         }
     }
 }

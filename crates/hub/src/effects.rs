@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use tracing::Instrument;
 
 use futures_util::FutureExt;
 use session::{Command, Effect, Progress, RunId, TurnId};
@@ -80,7 +81,10 @@ impl Writer {
             prompt: session::prompt(&self.state),
         };
         let gather = Arc::new(Gather::new(run, self.sender.clone()));
-        let task = crate::spawn::spawn(work(self.shared.runner.clone(), request, gather.clone()));
+        let span =
+            tracing::info_span!(parent: None, "run", session = %self.session, turn = turn.0, run = run.0);
+        let work = work(self.shared.runner.clone(), request, gather.clone()).instrument(span);
+        let task = crate::spawn::spawn(work);
         self.worker = Some(Worker { run, gather, task: task.abort_handle() });
     }
 }

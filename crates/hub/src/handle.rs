@@ -1,6 +1,7 @@
 //! What others hold to submit to a session and to follow it.
 
-use session::{Command, RunId, Seq, SessionId, TurnId, TurnView, View, fold_turn, turn_view};
+use session::{Command, RunId, Seq, Session, SessionId, Turn, TurnId, TurnView, View, fold_turn, turn_view};
+use store::TurnRow;
 use tokio::sync::oneshot;
 
 use crate::error::{CommandError, FollowError};
@@ -51,19 +52,27 @@ impl SessionHandle {
         self.ask(|answer| Input::Command { command: command.clone(), answer }).await?
     }
 
-    /// The session as it is, all of it durable. Asks for repair and healing where something is amiss, and does not
-    /// wait for the latter.
+    /// The session as a reader sees it: [`Self::state`], viewed.
     ///
     /// # Errors
     /// When there is no such session or it cannot be read.
     pub async fn view(&self) -> Result<View, CommandError> {
+        Ok(session::view(&*self.state().await?))
+    }
+
+    /// The session as it is, all of it durable, for a reader that folds on from there. Asks for repair and healing where
+    /// something is amiss, and does not wait for the latter.
+    ///
+    /// # Errors
+    /// When there is no such session or it cannot be read.
+    pub async fn state(&self) -> Result<Box<Session>, CommandError> {
         if !self.hub.has_writer(self.session).await? {
             let loaded = load::load(self.hub.store(), self.session).await?;
             let state = &loaded.state;
             // A message that waits while nothing runs was left behind by a drain or a crash.
             let sound = state.open_run.is_none() && state.recovering.is_empty() && state.queue.is_empty();
             if sound || fault::planted("no_repair") {
-                return Ok(session::view(&loaded.state));
+                return Ok(Box::new(loaded.state));
             }
         }
         self.ask(|answer| Input::Read { answer }).await?
@@ -93,20 +102,7 @@ impl SessionHandle {
         let mut log = load::Stretches::new(store, session);
         let mut turns = Vec::with_capacity(rows.len());
         for row in rows.iter().rev() {
-            let mut entries = Vec::new();
-            for seq in [Seq(row.turn.0), row.message] {
-                log.add(Seq(seq.0 - 1), seq, &mut entries).await?;
-            }
-            let before = Seq(row.position.0 - 1);
-            log.add(before, row.last, &mut entries).await?;
-            // A message that went into the run may have been posted while the turn itself still waited.
-            let waited = |entry: &session::Entry| matches!(entry.event, session::Event::MessageSteered { turn, .. } if turn.0 <= before.0);
-            if entries.iter().any(waited) {
-                log.add(Seq(row.turn.0), before, &mut entries).await?;
-            }
-            entries.sort_by_key(|entry| entry.seq);
-            entries.dedup_by_key(|entry| entry.seq);
-            turns.extend(fold_turn(row.turn, &entries).as_ref().map(turn_view));
+            turns.extend(fold_row(&mut log, row).await?.as_ref().map(turn_view));
         }
         Ok(turns)
     }
@@ -147,6 +143,27 @@ impl SessionHandle {
         }
         Err(CommandError::Unavailable { reason: "the session's writer keeps retiring".to_owned() })
     }
+}
+
+/// Reads a turn's own entries and folds them.
+pub(crate) async fn fold_row(
+    log: &mut load::Stretches<'_>,
+    row: &TurnRow,
+) -> Result<Option<Turn>, CommandError> {
+    let mut entries = Vec::new();
+    for seq in [Seq(row.turn.0), row.message] {
+        log.add(Seq(seq.0 - 1), seq, &mut entries).await?;
+    }
+    let before = Seq(row.position.0 - 1);
+    log.add(before, row.last, &mut entries).await?;
+    // A message that went into the run may have been posted while the turn itself still waited.
+    let waited = |entry: &session::Entry| matches!(entry.event, session::Event::MessageSteered { turn, .. } if turn.0 <= before.0);
+    if entries.iter().any(waited) {
+        log.add(Seq(row.turn.0), before, &mut entries).await?;
+    }
+    entries.sort_by_key(|entry| entry.seq);
+    entries.dedup_by_key(|entry| entry.seq);
+    Ok(fold_turn(row.turn, &entries))
 }
 
 /// Whether an answer only says that the writer retired before it looked.

@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::committer::Committer;
 use crate::error::{CommandError, StartError};
 use crate::handle::SessionHandle;
-use crate::input::{Input, Retire};
+use crate::input::{GivenUp, Input, Retire};
 use crate::memory::{self, Remembers};
 use crate::registry::Registry;
 use crate::runner::Runner;
@@ -162,6 +162,14 @@ impl Shared {
             }
         });
     }
+}
+
+/// How a hub and its store are.
+#[derive(Debug, Clone)]
+pub struct Health {
+    pub store: store::Health,
+    /// Sessions that owe turns to memory, if that could be looked up.
+    pub owing: Option<u64>,
 }
 
 impl Hub {
@@ -365,6 +373,15 @@ impl Hub {
         let gone = || CommandError::Doubtful { reason: "the writer stopped".to_owned() };
         mailbox.send(Input::Retire { when: Retire::Now, answer }).await.map_err(|_| gone())?;
         let given_up = answered.await.map_err(|_| gone())?;
+        self.erase_given_up(session, given_up).await
+    }
+
+    /// Erases a session that its writer gave up; one that was claimed since is refused.
+    pub(crate) async fn erase_given_up(
+        &self,
+        session: SessionId,
+        given_up: GivenUp,
+    ) -> Result<(), CommandError> {
         self.shared.store.erase(given_up.claim).await?;
         self.shared.changes.tell(|| Change::Gone { session: given_up.claim.session, user: given_up.user });
         let wiped = self.shared.spool.work(move |spool| {
@@ -424,6 +441,17 @@ impl Hub {
     /// How often a journal was looked at for healing since the start.
     pub fn heal_looks(&self) -> u64 {
         self.shared.heal_looks.load(Ordering::Acquire)
+    }
+
+    /// Closes the store, after a drain.
+    pub async fn close(&self) {
+        self.shared.store.close().await;
+    }
+
+    /// How the hub and its store are.
+    pub async fn health(&self) -> Health {
+        let owing = self.shared.store.owing().await.ok().map(|sessions| sessions.len() as u64);
+        Health { store: self.shared.store.health(), owing }
     }
 
     /// Runs that are going on.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use session::{
-    Accepted, Command, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId, Seq, SlotNo, UserId,
-    View,
+    Accepted, Command, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId, Seq, Session, SlotNo,
+    Time, UserId,
 };
 use store::{Claim, Urgency};
 use tokio::sync::oneshot;
@@ -30,7 +30,7 @@ pub(crate) enum Input {
         answer: oneshot::Sender<ProgressAnswer>,
     },
     Read {
-        answer: oneshot::Sender<Result<View, CommandError>>,
+        answer: oneshot::Sender<Result<Box<Session>, CommandError>>,
     },
     Follow {
         after: Seq,
@@ -65,6 +65,8 @@ pub(crate) enum Retire {
     WhenQuiet,
     /// At once: the session is erased.
     Now,
+    /// At once, if it is in the trash since then or longer and nothing goes on: it is erased.
+    Trashed { until: Time },
 }
 
 /// Who waits for the batch to be durable.
@@ -134,6 +136,8 @@ pub(crate) fn ends_run(command: &Command) -> bool {
         | Command::Rename { .. }
         | Command::SuggestTitle { .. }
         | Command::SetFlag { .. }
+        | Command::SetTags { .. }
+        | Command::SetProject { .. }
         | Command::AddId { .. }
         | Command::RemoveId { .. }
         | Command::CompactContext { .. }

@@ -2,7 +2,7 @@
 
 use session::{BlobHash, SessionId, UserId};
 
-pub use store::{DocumentKind, Hit, ListQuery, ListRow, Shelf, StoreError};
+pub use store::{DocumentKind, Hit, ListQuery, ListRow, Shelf, StoreError, TagCount};
 
 use crate::hub::Hub;
 
@@ -13,6 +13,14 @@ impl Hub {
     /// When the store cannot be read.
     pub async fn list(&self, query: ListQuery) -> Result<Vec<ListRow>, StoreError> {
         self.store().list(query).await
+    }
+
+    /// A user's tags, the most used first, at most `count`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn tags(&self, user: UserId, count: usize) -> Result<Vec<TagCount>, StoreError> {
+        self.store().tags(user, count).await
     }
 
     /// Messages and answers of a user with all the words of `words`, newest first, at most `count`.

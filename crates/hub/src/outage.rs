@@ -9,7 +9,7 @@ use session::{Command, Entry, Event, InterruptReason, Link};
 use store::{AppendError, OpenError, Urgency};
 
 use crate::error::CommandError;
-use crate::input::{Durable, Input, OfEntries, Waiting};
+use crate::input::{Durable, Input, OfEntries, Retire, Waiting};
 use crate::load;
 use crate::spool::{Catcher, SpoolError};
 use crate::writer::{Stopped, Writer};
@@ -149,12 +149,14 @@ impl Outage {
             }
             Input::Read { answer } => {
                 let loaded = load::load(writer.shared.store.as_ref(), writer.address()).await;
-                drop(answer.send(loaded.map(|loaded| session::view(&loaded.state))));
+                drop(answer.send(loaded.map(|loaded| Box::new(loaded.state))));
             }
             Input::Follow { after, answer } => {
                 drop(answer.send(writer.followers.subscribe(after, writer.durable)))
             }
             Input::Healed { .. } => writer.healing = false,
+            // The trash can wait.
+            Input::Retire { when: Retire::Trashed { .. }, .. } => {}
             // The run stays open in the log and its output in the slot; the next writer heals it.
             Input::Retire { .. } => {
                 let reason = "the store refuses appends".to_owned();

@@ -27,6 +27,7 @@ use crate::input::{
 };
 use crate::load;
 use crate::memory::Leaving;
+use crate::metrics;
 use crate::outage::Outage;
 use crate::runner::RunOver;
 
@@ -195,6 +196,11 @@ impl Writer {
                 }
             }
             let quiet = self.state.open_run.is_none();
+            // Looked at last, so that whatever was asked before counts; whoever asked finds the answer dropped.
+            let since = self.state.trashed_at.filter(|_| quiet);
+            self.retiring.take_if(|(when, _)| {
+                matches!(when, Retire::Trashed { until } if since.is_none_or(|since| since > *until))
+            });
             if quiet && matches!(self.retiring, Some((Retire::WhenQuiet, _))) && !self.settle_memory().await?
             {
                 continue;
@@ -265,8 +271,8 @@ impl Writer {
             Input::Command { command, answer } => self.take_command(command, answer).await,
             Input::Progress { run, progress, answer } => self.take_progress(run, progress, answer),
             Input::Read { answer } => {
-                // A reader that is gone needs no view.
-                drop(answer.send(Ok(session::view(&self.state))));
+                // A reader that is gone needs nothing.
+                drop(answer.send(Ok(Box::new(self.state.clone()))));
                 self.ask_to_heal()
             }
             Input::Follow { after, answer } => {
@@ -276,7 +282,11 @@ impl Writer {
             }
             Input::Healed { run, look, links } => self.take_healed(run, look, &links).await,
             Input::Retire { when, answer } => {
-                self.retiring = Some((when, answer));
+                // Emptying the trash comes after whoever wants the session given up anyway.
+                let waits = matches!(when, Retire::Trashed { .. }) && self.retiring.is_some();
+                if !waits {
+                    self.retiring = Some((when, answer));
+                }
                 Ok(())
             }
         }
@@ -518,6 +528,7 @@ impl Writer {
         let batch = std::mem::take(&mut self.batch);
         if let Some(last) = batch.entries.last() {
             self.durable = last.link();
+            batch.entries.iter().for_each(|entry| metrics::count_event(&entry.event));
             self.show(&batch.entries)?;
             if batch.entries.iter().any(|entry| changes::touches(&entry.event)) {
                 self.shared.changes.tell(|| Change::Line(Line::of(self.session, &self.state)));

@@ -98,6 +98,12 @@ impl Api {
         reply.json().await.ok()
     }
 
+    /// Whether the server says that there is no such session.
+    pub async fn is_missing(&self, session: Uuid) -> bool {
+        let asked = self.request(Method::GET, &format!("/sessions/{session}")).send().await;
+        asked.is_ok_and(|reply| reply.status() == reqwest::StatusCode::NOT_FOUND)
+    }
+
     /// Follows a session.
     pub async fn follow(&self, session: Uuid, after: u64) -> Option<Follower> {
         let path = format!("/sessions/{session}/events");

@@ -1,4 +1,4 @@
-//! An independent verifier. It shares no crate with the server and speaks its public API only: it plays people who
+//! An independent verifier. It uses no crate of the server and speaks its public API only: it plays people who
 //! post, stop, undo and retry, and readers who are cut off and come back; it writes down what it was told before it
 //! believes it; and in the end it reads every log and sorts what it finds into classes.
 //!
@@ -8,9 +8,13 @@
 //! | `history.rs` | what was done and seen? |
 //! | `play.rs` | what do clients and readers do? |
 //! | `verify.rs` | what became of it? |
+//! | `figures.rs` | how is that told? |
+//! | `model.rs` | which model says what the messages ask for? |
 
 pub mod api;
 pub mod dice;
+pub mod figures;
 pub mod history;
+pub mod model;
 pub mod play;
 pub mod verify;

@@ -3,17 +3,13 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use judge::api::Api;
+use judge::figures::{Figure, figures, violations};
 use judge::history::History;
 use judge::play::Play;
-use judge::verify::{Class, Violation, judge};
 use tokio::io::AsyncReadExt;
-
-/// Violations that are told in full.
-const TOLD: usize = 20;
 
 fn main() -> anyhow::Result<ExitCode> {
     drop(rustls::crypto::ring::default_provider().install_default());
@@ -34,64 +30,21 @@ fn main() -> anyhow::Result<ExitCode> {
 }
 
 async fn play_and_judge(play: &Play) -> anyhow::Result<bool> {
-    let (logs, restless) = play
-        .run(async {
+    let (judgement, _) = play
+        .judged(async {
             // Whoever started this closes its input when it is enough.
             let mut rest = Vec::new();
             drop(tokio::io::stdin().read_to_end(&mut rest).await);
         })
         .await?;
-    let mut judgement = judge(&play.history.records(), &logs);
-    judgement.violations.extend(restless.into_iter().map(|session| Violation {
-        class: Class::Wedged,
-        session,
-        what: "the session does not come to rest".to_owned(),
-    }));
-    for Violation { class, session, what } in judgement.violations.iter().take(TOLD) {
-        say(&format!("# {} in {session}: {what}", class.name()));
+    for violation in violations(&judgement) {
+        say(&format!("# {violation}"));
     }
-    let counts = &play.counts;
-    let figures = [
-        ("sessions", logs.len() as u64),
-        ("messages", judgement.messages),
-        ("entries", judgement.entries),
-        ("entries_seen", judgement.seen),
-        ("tokens", judgement.tokens),
-        ("reader_connections", counts.connections.load(Ordering::Acquire)),
-        ("answers_dropped", counts.dropped.load(Ordering::Acquire)),
-        ("requests_doubled", counts.doubled.load(Ordering::Acquire)),
-        ("keys_reused", counts.reused.load(Ordering::Acquire)),
-    ];
-    let mut all_well = true;
-    for (name, value) in figures {
-        all_well &= value > 0;
-        say(&format!("judge.{name} {value} >0 {}", if value > 0 { "ok" } else { "short" }));
+    let figures = figures(&judgement, &play.counts);
+    for figure in &figures {
+        say(&figure.line("judge"));
     }
-    for what in ["completed", "stopped", "undone", "retried", "continued"] {
-        let count = judgement.happened.get(what).copied().unwrap_or(0);
-        all_well &= count > 0;
-        say(&format!(
-            "judge.{} {count} >0 {}",
-            what.replace(' ', "_"),
-            if count > 0 { "ok" } else { "short" }
-        ));
-    }
-    for what in ["interrupted", "gone on by itself", "steered", "withdrawn", "put back", "failed"] {
-        say(&format!(
-            "# judge.{} {}",
-            what.replace(' ', "_"),
-            judgement.happened.get(what).copied().unwrap_or(0)
-        ));
-    }
-    let wrong_keys = counts.wrong.load(Ordering::Acquire);
-    let classes = Class::ALL.map(|class| {
-        let count = judgement.violations.iter().filter(|violation| violation.class == class).count() as u64;
-        (class.name(), count)
-    });
-    for (name, count) in classes.into_iter().chain([("keys_answered_wrong", wrong_keys)]) {
-        all_well &= count == 0;
-        say(&format!("judge.{name} {count} 0 {}", if count == 0 { "ok" } else { "short" }));
-    }
+    let all_well = figures.iter().all(Figure::is_reached);
     say(if all_well { "verdict ok" } else { "verdict short" });
     Ok(all_well)
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::api::{Api, Brought};
 use crate::dice::Dice;
 use crate::history::{History, Outcome, Record};
-use crate::verify::Log;
+use crate::verify::{Class, Judgement, Log, Violation, judge};
 
 /// Pause before a server that is away is asked again.
 const AWAY: Duration = Duration::from_millis(25);
@@ -34,7 +34,7 @@ pub struct Play {
     pub counts: Arc<Counts>,
 }
 
-/// What was tried with keys.
+/// What was done so far, and what was tried with keys.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Requests whose answer was thrown away, and that were asked again.
@@ -47,6 +47,10 @@ pub struct Counts {
     pub wrong: AtomicU64,
     /// Connections of readers.
     pub connections: AtomicU64,
+    /// Messages that were accepted so far.
+    pub accepted: AtomicU64,
+    /// Entries of all sessions that were shown so far.
+    pub shown: AtomicU64,
 }
 
 impl Play {
@@ -63,9 +67,7 @@ impl Play {
         &self,
         over: impl Future<Output = ()>,
     ) -> anyhow::Result<(BTreeMap<Uuid, Log>, Vec<Uuid>)> {
-        let sessions: Vec<Uuid> = (0..self.sessions as u128)
-            .map(|no| Uuid::from_u128(u128::from(self.seed) << 64 | 0xE7E7_0000 | no))
-            .collect();
+        let sessions = self.ids();
         let mut clients = tokio::task::JoinSet::new();
         let mut readers = tokio::task::JoinSet::new();
         for (no, session) in sessions.iter().enumerate() {
@@ -111,12 +113,53 @@ impl Play {
         Ok((logs, restless))
     }
 
+    /// Plays until `over` and judges what became of it; answers the logs as well.
+    ///
+    /// # Errors
+    /// When a player fails, or a log cannot be had.
+    pub async fn judged(
+        &self,
+        over: impl Future<Output = ()>,
+    ) -> anyhow::Result<(Judgement, BTreeMap<Uuid, Log>)> {
+        let (logs, restless) = self.run(over).await?;
+        let mut judgement = judge(&self.history.records(), &logs);
+        judgement.violations.extend(restless.into_iter().map(|session| Violation {
+            class: Class::Wedged,
+            session,
+            what: "the session does not come to rest".to_owned(),
+        }));
+        Ok((judgement, logs))
+    }
+
+    /// Every log, as the server gives it now.
+    ///
+    /// # Errors
+    /// When one cannot be had.
+    pub async fn logs(&self) -> anyhow::Result<BTreeMap<Uuid, Log>> {
+        let mut logs = BTreeMap::new();
+        for session in self.ids() {
+            logs.insert(session, self.log(session).await?);
+        }
+        Ok(logs)
+    }
+
+    /// The sessions that are played; a seed repeats them.
+    fn ids(&self) -> Vec<Uuid> {
+        let ids = (0..self.sessions as u128)
+            .map(|no| Uuid::from_u128(u128::from(self.seed) << 64 | 0xE7E7_0000 | no));
+        ids.collect()
+    }
+
     async fn rests(&self, session: Uuid, deadline: Instant) -> bool {
         while Instant::now() < deadline {
             if let Some(view) = self.api.view(session).await
                 && view["run"].is_null()
                 && view["queue"].as_array().is_some_and(Vec::is_empty)
             {
+                return true;
+            }
+            // Nothing of it will change any more.
+            if self.api.is_missing(session).await {
                 return true;
             }
             tokio::time::sleep(AWAY).await;
@@ -127,6 +170,10 @@ impl Play {
     async fn log(&self, session: Uuid) -> anyhow::Result<Log> {
         for _ in 0..400 {
             let Some(mut follower) = self.api.follow(session, 0).await else {
+                // A session that is gone has an empty log, by which it is judged.
+                if self.api.is_missing(session).await {
+                    return Ok(Log::new());
+                }
                 tokio::time::sleep(AWAY).await;
                 continue;
             };
@@ -173,6 +220,9 @@ async fn read(api: Api, history: History, counts: Arc<Counts>, session: Uuid, re
                 return;
             }
             cursor = last;
+            if reader == 0 {
+                counts.shown.fetch_add(entries.len() as u64, Ordering::AcqRel);
+            }
             if dice.chance(2) {
                 break;
             }
@@ -247,6 +297,7 @@ impl Client {
             let outcome = self.api.ask(Method::POST, &path, &body, Some(&key)).await;
             if outcome != Outcome::Unknown {
                 if let Outcome::Kept { turn } = outcome {
+                    self.counts.accepted.fetch_add(1, Ordering::AcqRel);
                     self.last = Some((key.clone(), body, turn));
                 }
                 return self.history.note(vec![Record::Answered { session: self.session, key, outcome }]);

@@ -55,6 +55,7 @@ pub struct Violation {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Judgement {
     pub violations: Vec<Violation>,
+    pub sessions: u64,
     pub messages: u64,
     pub entries: u64,
     pub seen: u64,
@@ -67,7 +68,7 @@ pub type Log = Vec<Shown>;
 
 /// Judges a history by the logs.
 pub fn judge(records: &[Record], logs: &BTreeMap<Uuid, Log>) -> Judgement {
-    let mut judgement = Judgement::default();
+    let mut judgement = Judgement { sessions: logs.len() as u64, ..Judgement::default() };
     for (session, log) in logs {
         let events = log.iter().map(event).collect();
         let mut one = OfSession { session: *session, log, events, judgement: &mut judgement };
@@ -123,6 +124,9 @@ impl OfSession<'_> {
     fn log_itself(&mut self) {
         let log = self.log;
         self.judgement.entries += log.len() as u64;
+        if log.is_empty() {
+            self.wrong(Class::Lost, "the session itself, which was made".to_owned());
+        }
         let mut before = 0;
         for shown in log {
             match shown.seq {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use agent::{AnswerLimits, ApiKey, HttpTransport, Model, Outgoing, Prices, Provider, Transport, Wire, World};
+use agent::{HttpTransport, Outgoing, Transport, World};
 use anyhow::{Context, bail};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -18,16 +18,24 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{AfterCrashConfig, Config, ModelConfig, ProviderConfig, environment, micros};
+use crate::config::{AfterCrashConfig, Config};
+use crate::housekeeping::Housekeeping;
 use crate::http::{self, App, Desks, Front};
+use crate::metrics::Figures;
+use crate::supervisor;
 use crate::throttle::Throttle;
-use crate::{file, people, tls};
+use crate::uploads::Uploads;
+use crate::vault::Vault;
+use crate::{file, models, people, tls};
+
+/// How long the store has to close.
+const CLOSING_MAX: Duration = Duration::from_secs(20);
 
 /// A server that is ready to be run.
 pub(crate) struct Server {
     hub: Hub,
-    desks: Desks,
-    router: axum::Router,
+    app: App,
+    housekeeping: Housekeeping,
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     ready: Arc<AtomicBool>,
@@ -38,7 +46,7 @@ pub(crate) struct Server {
 }
 
 /// SQLite in the data directory, unless the configuration names a PostgreSQL server.
-async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+pub(crate) async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     if let Some(url) = &config.postgres {
         let settings = store::postgres::Settings { url: url.clone(), schema: "everturn".to_owned() };
         return Ok(Arc::new(PostgresStore::open(&settings).await.context("open the store on PostgreSQL")?));
@@ -61,6 +69,10 @@ impl Server {
         let listener =
             TcpListener::bind(config.listen).await.with_context(|| format!("listen on {}", config.listen))?;
         file::make_private(&config.data).with_context(|| format!("make {}", config.data.display()))?;
+        if config.postgres.is_none() {
+            // Before anything is made or taken over: what a newer version left is left as it is.
+            store::sqlite::check(&config.data).with_context(|| format!("open {}", config.data.display()))?;
+        }
         let people = Arc::new(people::open(&config.data)?);
         if !config.listen.ip().is_loopback() && !people.has_login()? {
             bail!(
@@ -71,17 +83,8 @@ impl Server {
         }
         let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
         let store = open_store(config).await?;
-        let transport: Arc<dyn Transport> =
-            Arc::new(HttpTransport(Outgoing::new(config.models.iter().map(|model| model.url.as_str()))?));
-        let models =
-            config.models.iter().map(|model| make_model(model, &transport)).collect::<anyhow::Result<_>>()?;
-        let agent = agent::Agent {
-            models,
-            tools: agent::tool::built_in(),
-            world: Arc::new(Outside { store: store.clone() }),
-            limits: config.run_limits(),
-            instructions: config.instructions.clone(),
-        };
+        let vault = Arc::new(Vault::open(&config.data, people.clone())?);
+        let agent = make_agent(config, store.clone(), &vault)?;
         let mut settings = hub::Settings::new(config.data.join("spool"));
         settings.after_crash = match config.after_crash {
             AfterCrashConfig::Continue => AfterCrash::Continue,
@@ -94,30 +97,58 @@ impl Server {
         };
         let first_token = none_yet.then(make_first).transpose()?.map(|(_, token)| token);
         let (ready, stop) = (Arc::new(AtomicBool::new(false)), CancellationToken::new());
-        let desks = Desks::new(hub.clone(), people.clone(), stop.clone());
-        let (router, _) = http::router(App {
-            desks: desks.clone(),
+        let uploads = Arc::new(Uploads::open(&config.data).context("open the folder of uploads")?);
+        let app = App {
+            desks: Desks::new(hub.clone(), people.clone(), uploads.clone(), stop.clone()),
             front: Front {
                 hosts: Arc::new(config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect()),
                 proxy: config.proxy,
                 safe: config.tls.is_some() || config.proxy.is_some(),
             },
             throttle: Arc::new(Throttle::default()),
+            vault,
+            figures: Figures::start(hub.clone(), people.clone(), &config.data)?,
             models: Arc::new(config.models.clone()),
             ready: ready.clone(),
-        });
+        };
         let drain = Duration::from_secs(config.drain_seconds);
-        Ok(Self { hub, desks, router, listener, tls, ready, stop, drain, first_token })
+        let trash_days = Some(config.trash_days).filter(|days| *days > 0);
+        let housekeeping = Housekeeping { hub: hub.clone(), people, uploads, trash_days };
+        Ok(Self { hub, app, housekeeping, listener, tls, ready, stop, drain, first_token })
+    }
+
+    /// A server that listens but is not run, with what its routes use and a token.
+    #[cfg(test)]
+    pub(crate) async fn for_test(mut config: Config) -> (Self, App, String) {
+        let model = "name = 'none'\nprovider = 'openai'\nurl = 'http://127.0.0.1:9/v1'\nmodel = 'none'";
+        config.models = vec![toml::from_str(model).unwrap()];
+        let server = Self::start(&config).await.unwrap();
+        let (app, token) = (server.app.clone(), server.first_token.clone().unwrap());
+        (server, app, token)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    #[cfg(test)]
+    pub(crate) fn router(&self) -> axum::Router {
+        http::router(self.app.clone()).0
     }
 
     /// Serves until `asked` to stop, then drains: messages are kept, runs have their time, everything is closed.
     pub(crate) async fn run(self, asked: impl Future<Output = ()>) {
         let accepting = CancellationToken::new();
         self.ready.store(true, Ordering::Release);
-        let serving =
-            crate::spawn::spawn(http::serve(self.listener, self.tls, self.router, accepting.clone()));
-        crate::spawn::spawn(self.desks.look_for_changes());
+        crate::spawn::spawn(self.app.desks.clone().watch_access());
+        crate::spawn::spawn(self.housekeeping.keep(self.stop.clone()));
+        let (router, _) = http::router(self.app);
+        let serving = crate::spawn::spawn(http::serve(self.listener, self.tls, router, accepting.clone()));
+        supervisor::ready();
+        crate::spawn::spawn(supervisor::keep_alive(self.hub.clone(), self.stop.clone()));
         asked.await;
+        supervisor::stopping(self.drain);
         self.ready.store(false, Ordering::Release);
         tracing::info!(runs = self.hub.open_runs(), "stopping: messages are kept, no run starts");
         self.hub.drain(InterruptReason::ShutdownTimeout, self.drain).await;
@@ -126,8 +157,28 @@ impl Server {
         if let Err(error) = serving.await {
             tracing::error!(%error, "the accept loop failed");
         }
+        // The next start would do what is not done in time.
+        drop(tokio::time::timeout(CLOSING_MAX, self.hub.close()).await);
         tracing::info!("stopped");
     }
+}
+
+/// Everything that answers.
+fn make_agent(config: &Config, store: Arc<dyn Store>, vault: &Arc<Vault>) -> anyhow::Result<agent::Agent> {
+    let transport: Arc<dyn Transport> =
+        Arc::new(HttpTransport(Outgoing::new(config.models.iter().map(|model| model.url.as_str()))?));
+    let models = config
+        .models
+        .iter()
+        .map(|model| models::make(model, &transport, vault))
+        .collect::<anyhow::Result<_>>()?;
+    Ok(agent::Agent {
+        models,
+        tools: agent::tool::built_in(),
+        world: Arc::new(Outside { store }),
+        limits: config.run_limits(),
+        instructions: config.instructions.clone(),
+    })
 }
 
 /// What tools may look at.
@@ -144,45 +195,4 @@ impl World for Outside {
         let store = self.store.clone();
         async move { store.blob(blob).await.map_err(|error| error.to_string()) }.boxed()
     }
-}
-
-fn make_model(config: &ModelConfig, transport: &Arc<dyn Transport>) -> anyhow::Result<Model> {
-    let name = &config.name;
-    let key = match (&config.key_env, &config.key_file) {
-        (Some(_), Some(_)) => bail!("model `{name}`: give `key_env` or `key_file`, not both"),
-        (Some(variable), None) => {
-            Some(environment(variable).with_context(|| format!("model `{name}`: {variable} is not set"))?)
-        }
-        (None, Some(path)) => {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("model `{name}`: read {}", path.display()))?;
-            Some(text.trim().to_owned())
-        }
-        (None, None) => None,
-    };
-    Ok(Model {
-        name: name.clone(),
-        id: config.model.clone(),
-        provider: Provider {
-            wire: match config.provider {
-                ProviderConfig::Openai => Wire::OpenAi,
-                ProviderConfig::Anthropic => Wire::Anthropic,
-            },
-            url: config.url.clone(),
-            key: key.map(ApiKey),
-            takes_prefix: config.takes_prefix,
-            transport: transport.clone(),
-            limits: AnswerLimits {
-                silence_max: Duration::from_secs(config.silence_seconds),
-                ..AnswerLimits::default()
-            },
-        },
-        window_tokens: config.window_tokens,
-        output_tokens_max: config.output_tokens_max,
-        prices: Prices {
-            input_micros: micros(config.input_price),
-            output_micros: micros(config.output_price),
-        },
-        uses_tools: config.tools,
-    })
 }

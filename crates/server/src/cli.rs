@@ -1,7 +1,12 @@
 //! The commands, one file each.
 
+mod backup;
 mod client;
+mod doctor;
+mod export;
 mod init;
+mod secret;
+mod selftest;
 mod send;
 mod serve;
 mod sessions;
@@ -10,6 +15,7 @@ mod talk;
 mod terminal;
 mod token;
 mod user;
+mod verify;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,7 +44,11 @@ enum Command {
     /// Ask three questions and write the configuration.
     Init(init::Init),
     /// Run the server.
-    Serve,
+    Serve {
+        /// End with the process that started this one, which has this id.
+        #[arg(long, hide = true, value_name = "ID")]
+        parent: Option<i32>,
+    },
     /// Talk to the agent in this terminal. Ctrl-C stops an answer, twice leaves.
     #[command(name = "chat")]
     Talk {
@@ -71,12 +81,32 @@ enum Command {
         #[arg(long, default_value_t = 20)]
         count: usize,
     },
+    /// Look whether everything is set up well: configuration, disk, store, models, clock. Says what to do.
+    Doctor,
+    /// Copy everything that is kept to a new directory, while the server runs.
+    Backup {
+        directory: PathBuf,
+    },
+    /// Make the data directory of a backup. It must be empty.
+    Restore {
+        backup: PathBuf,
+    },
+    /// Look whether every session is as it was written. Changes nothing; the server may run.
+    Verify,
+    /// Set damaged parts aside, so that their sessions go on. The server must be stopped.
+    Repair,
+    Export(export::Export),
     /// Make, list and revoke tokens.
     #[command(subcommand)]
     Token(token::Token),
+    /// Keep, list and remove secrets that the server uses, such as keys of providers.
+    #[command(subcommand)]
+    Secret(secret::Secret),
     /// Add users, give them passwords, shut them out.
     #[command(subcommand)]
     User(user::User),
+    /// Kill a server of its own at random under load, on a scratch store, and prove that nothing is lost.
+    Selftest(selftest::Selftest),
 }
 
 /// Runs a command; an error is told on standard error.
@@ -103,12 +133,20 @@ async fn dispatch(everturn: Everturn) -> anyhow::Result<ExitCode> {
     let client = || client::Client::new(everturn.url.clone(), &config);
     match everturn.command {
         Command::Init(_) => Ok(ExitCode::SUCCESS),
-        Command::Serve => serve::run(&config).await,
+        Command::Serve { parent } => serve::run(&config, parent).await,
         Command::Talk { session } => talk::run(client()?, session).await,
         Command::Send { session, no_wait, text } => send::run(client()?, session, text, no_wait).await,
         Command::Tail { session, after, once } => tail::run(client()?, session, after, once).await,
         Command::Sessions { count } => sessions::run(&client()?, count).await,
+        Command::Doctor => doctor::run(&config, &path).await,
+        Command::Backup { directory } => backup::make(&config, &directory),
+        Command::Restore { backup } => backup::restore(&config, &backup),
+        Command::Verify => verify::run(&config),
+        Command::Repair => verify::repair(&config),
+        Command::Export(export) => export.run(&client()?).await,
         Command::Token(token) => token.run(&config),
+        Command::Secret(secret) => secret.run(&config),
         Command::User(user) => user.run(&config),
+        Command::Selftest(selftest) => selftest.run(&config).await,
     }
 }

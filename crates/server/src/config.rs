@@ -28,6 +28,8 @@ pub(crate) struct Config {
     pub(crate) proxy: Option<IpAddr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tls: Option<TlsConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) telemetry: Option<TelemetryConfig>,
     /// What the model is told before every session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) instructions: Option<String>,
@@ -37,6 +39,9 @@ pub(crate) struct Config {
     /// Seconds that runs have to end when the server is stopped.
     #[serde(default = "drain_seconds")]
     pub(crate) drain_seconds: u64,
+    /// Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
+    #[serde(default = "trash_days")]
+    pub(crate) trash_days: u32,
     #[serde(default)]
     pub(crate) run: RunConfig,
     #[serde(default)]
@@ -49,6 +54,14 @@ pub(crate) struct Config {
 pub(crate) struct TlsConfig {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
+}
+
+/// Where it is told what happens, as spans.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TelemetryConfig {
+    /// A collector that speaks OTLP over HTTP, for example `http://127.0.0.1:4318`.
+    pub(crate) endpoint: String,
 }
 
 /// What one run may use.
@@ -112,6 +125,9 @@ pub(crate) struct ModelConfig {
     /// The file that holds the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_file: Option<PathBuf>,
+    /// The secret that is the key; `everturn secret set` keeps one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key_secret: Option<String>,
     /// Tokens that it reads and says together.
     #[serde(default = "window_tokens")]
     pub(crate) window_tokens: u64,
@@ -140,6 +156,10 @@ fn listen_address() -> SocketAddr {
 }
 
 fn drain_seconds() -> u64 {
+    30
+}
+
+fn trash_days() -> u32 {
     30
 }
 
@@ -179,6 +199,11 @@ pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Whether a variable switches a point or a mutant on, which only a test build has.
+pub(crate) fn arms_test_build(name: &str) -> bool {
+    fault::INJECTED && matches!(name, "EVERTURN_MUTANT" | "EVERTURN_POINT")
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -188,9 +213,11 @@ impl Default for Config {
             hosts: Vec::new(),
             proxy: None,
             tls: None,
+            telemetry: None,
             instructions: None,
             after_crash: AfterCrashConfig::default(),
             drain_seconds: drain_seconds(),
+            trash_days: trash_days(),
             run: RunConfig::default(),
             models: Vec::new(),
         }
@@ -250,12 +277,16 @@ impl Config {
 
     /// Where the server is reached from this machine.
     pub(crate) fn url(&self) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let name = self.hosts.first().filter(|_| self.tls.is_some());
-        match name {
-            Some(host) => format!("{scheme}://{host}:{}", self.listen.port()),
-            None => format!("{scheme}://{}", self.listen),
+        let port = self.listen.port();
+        // A certificate is for a name.
+        if let (Some(_), Some(host)) = (&self.tls, self.hosts.first()) {
+            return format!("https://{host}:{port}");
         }
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        if self.listen.ip().is_unspecified() {
+            return format!("{scheme}://127.0.0.1:{port}");
+        }
+        format!("{scheme}://{}", self.listen)
     }
 
     /// The most that a run may use.
@@ -288,9 +319,10 @@ fn override_from(
     for (name, value) in variables {
         // These are for the command line, not for the server.
         let apart = ["EVERTURN_CONFIG", "EVERTURN_LOG", "EVERTURN_TOKEN", "EVERTURN_URL"];
-        let Some(path) = name.strip_prefix("EVERTURN_").filter(|_| !apart.contains(&name.as_str())) else {
+        if apart.contains(&name.as_str()) || arms_test_build(&name) {
             continue;
-        };
+        }
+        let Some(path) = name.strip_prefix("EVERTURN_") else { continue };
         // What looks like a number or a list is one; everything else is text.
         let parsed = format!("value = {value}")
             .parse::<toml::Table>()

@@ -5,6 +5,7 @@ mod error;
 mod extract;
 mod gate;
 mod listen;
+mod pages;
 mod reference;
 mod route;
 mod sse;
@@ -19,7 +20,9 @@ use axum::response::IntoResponse;
 use utoipa::OpenApi;
 
 use crate::config::ModelConfig;
+use crate::metrics::Figures;
 use crate::throttle::Throttle;
+use crate::vault::Vault;
 use error::{ErrorCode, Problem};
 use gate::Gate;
 
@@ -36,7 +39,9 @@ pub(crate) struct App {
     pub(crate) desks: Desks,
     pub(crate) front: Front,
     pub(crate) throttle: Arc<Throttle>,
+    pub(crate) vault: Arc<Vault>,
     pub(crate) models: Arc<Vec<ModelConfig>>,
+    pub(crate) figures: Figures,
     pub(crate) ready: Arc<AtomicBool>,
 }
 
@@ -54,7 +59,7 @@ impl App {
         description = "Conversations with AI agents that never lose a turn. A 2xx answer means: on disk. \
             Errors are problem details (RFC 9457) with a `code`."
     ),
-    components(schemas(error::Problem, error::ErrorCode)),
+    components(schemas(error::Problem, error::ErrorCode, session::Session, session::Event)),
     modifiers(&TokenScheme)
 )]
 struct Description;
@@ -73,19 +78,28 @@ impl utoipa::Modify for TokenScheme {
 pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = Gate::new(app.clone(), Description::openapi());
     let gate = route::sessions::add(gate);
+    let gate = route::projects::add(gate);
+    let gate = route::export::add(gate);
     let gate = route::messages::add(gate);
     let gate = route::turns::add(gate);
     let gate = route::events::add(gate);
+    let gate = route::live::add(gate);
     let gate = route::attachments::add(gate);
+    let gate = route::uploads::add(gate);
     let gate = route::models::add(gate);
-    let gate = route::people::add(gate);
+    let gate = route::login::add(gate);
+    let gate = route::users::add(gate);
+    let gate = route::tokens::add(gate);
+    let gate = route::audit::add(gate);
+    let gate = route::secrets::add(gate);
     let gate = route::shares::add(gate);
     let gate = route::health::add(gate);
+    let gate = route::metrics::add(gate);
     let gate = reference::add(gate);
     let (routes, openapi) = gate.open();
     reference::describe(&openapi);
     let router = routes
-        .fallback(|| async { Problem::new(ErrorCode::NoSuchRoute, "See /api/v1/reference.").into_response() })
+        .fallback(pages::serve)
         .method_not_allowed_fallback(|| async {
             Problem::new(ErrorCode::MethodNotAllowed, "See /api/v1/reference.").into_response()
         })

@@ -5,23 +5,41 @@
 //! | `cli.rs`, `cli/` | what can be asked on the command line? |
 //! | `config.rs` | what can be set? |
 //! | `app.rs` | how are store, agent, hub and router put together? |
+//! | `models.rs` | how is a configured model asked? |
 //! | `http.rs`, `http/` | what can be asked over HTTP, and who may? |
 //! | `people.rs` | where are the people of a server kept? |
 //! | `secret.rs`, `password.rs`, `throttle.rs` | what opens the gate, and how often may one be wrong? |
+//! | `vault.rs` | how are secrets kept that the server uses? |
+//! | `redact.rs` | what is never written to the log of the process? |
+//! | `uploads.rs` | which files are on their way in? |
+//! | `export.rs`, `export/` | how does a session leave as a file? |
+//! | `housekeeping.rs` | what is removed when its time has come? |
+//! | `metrics.rs` | which figures does a server tell? |
+//! | `telemetry.rs` | what is a collector told? |
+//! | `supervisor.rs` | what is the supervisor of the machine told? |
 //! | `tls.rs` | by which certificate is the server known? |
 //! | `file.rs` | which files may only their owner read? |
 
 mod app;
 mod cli;
 mod config;
+mod export;
 mod file;
+mod housekeeping;
 mod http;
+mod metrics;
+mod models;
 mod password;
 mod people;
+mod redact;
 mod secret;
 mod spawn;
+mod supervisor;
+mod telemetry;
 mod throttle;
 mod tls;
+mod uploads;
+mod vault;
 
 use std::process::ExitCode;
 

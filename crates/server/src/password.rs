@@ -2,6 +2,7 @@
 
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
+use tokio::sync::Semaphore;
 
 /// Characters of a password.
 pub(crate) const LENGTH_MIN: usize = 10;
@@ -14,6 +15,20 @@ static NOBODY: std::sync::LazyLock<String> =
 /// Whether a password can be used.
 pub(crate) fn is_usable(password: &str) -> bool {
     (LENGTH_MIN..=LENGTH_MAX).contains(&password.chars().count())
+}
+
+/// Each takes 19 MiB and a core for a tenth of a second: more at once than this wait for their turn.
+static AT_ONCE: Semaphore = Semaphore::const_new(2);
+
+/// Does something with a password off the threads that serve, in its turn.
+///
+/// # Errors
+/// When the process ends.
+pub(crate) async fn in_turn<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> anyhow::Result<T> {
+    let _turn = AT_ONCE.acquire().await?;
+    Ok(tokio::task::spawn_blocking(work).await?)
 }
 
 /// The form in which a password is kept. Takes a tenth of a second.

@@ -6,11 +6,14 @@ use anyhow::Context;
 use hub::{Clock, SystemClock};
 use serde::Deserialize;
 use session::{Time, UserId};
-use store::people::{By, Kind, NewCredential, People, PeopleError, Scope};
+use store::people::{By, Kind, NewCredential, PEOPLE_FILE, People, PeopleError, Scope};
 use uuid::Uuid;
 
 use crate::file::make_private;
-use crate::secret::{self, SecretKind};
+use crate::secret::SecretKind;
+
+/// Characters of a name.
+pub(crate) const NAME_MAX: usize = 80;
 
 /// Opens the people of a data directory, and takes over the tokens of a version that kept them in a file of text.
 ///
@@ -19,7 +22,7 @@ use crate::secret::{self, SecretKind};
 pub(crate) fn open(data: &Path) -> anyhow::Result<People> {
     make_private(data).with_context(|| format!("make {}", data.display()))?;
     let people =
-        People::open(&data.join("people.db"), SystemClock.now()).context("open the file of people")?;
+        People::open(&data.join(PEOPLE_FILE), SystemClock.now()).context("open the file of people")?;
     take_over(&people, &data.join("tokens.toml")).context("take over tokens.toml")?;
     Ok(people)
 }
@@ -46,9 +49,9 @@ pub(crate) fn make_token(
     scope: Scope,
     expires_at: Option<Time>,
 ) -> anyhow::Result<(Uuid, String)> {
-    let token = SecretKind::Token.make()?;
+    let (token, hash) = SecretKind::Token.make()?;
     let new = NewCredential { user, kind: Kind::Token, name: name.to_owned(), scope, expires_at };
-    let id = people.add_credential(by, &new, secret::hash(&token))?;
+    let id = people.add_credential(by, &new, hash)?;
     Ok((id, token))
 }
 

@@ -29,15 +29,17 @@ impl SecretKind {
         })
     }
 
-    /// A new secret. It is given once, here.
+    /// A new secret, which is given once, here, and what is kept of it.
     ///
     /// # Errors
     /// When the system has no randomness.
-    pub(crate) fn make(self) -> anyhow::Result<String> {
+    pub(crate) fn make(self) -> Result<(String, [u8; 32]), getrandom::Error> {
         let mut random = [0; RANDOM_BYTES];
         getrandom::fill(&mut random)?;
-        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(format!("{}{random}", self.prefix()))
+        let random = session::hex(&random);
+        let secret = format!("{}{random}", self.prefix());
+        let hash = hash(&secret);
+        Ok((secret, hash))
     }
 }
 
@@ -52,8 +54,10 @@ mod tests {
 
     #[test]
     fn secrets_are_of_their_kind_and_never_the_same() {
-        let (one, other) = (SecretKind::Token.make().unwrap(), SecretKind::Token.make().unwrap());
+        let ((one, kept), (other, _)) =
+            (SecretKind::Token.make().unwrap(), SecretKind::Token.make().unwrap());
         assert_ne!(one, other);
+        assert_eq!(kept, hash(&one));
         assert!(SecretKind::Token.fits(&one) && !SecretKind::Login.fits(&one));
         assert!(!SecretKind::Token.fits("evt_") && !SecretKind::Token.fits(&one[..one.len() - 1]));
         assert_ne!(hash(&one), hash(&other));

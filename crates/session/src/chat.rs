@@ -95,6 +95,7 @@ fn unescaped(part: &str) -> Option<String> {
 
 /// What an interruption leaves on a session: its next turn is told, and only a completed one takes it away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ResumeMark {
     pub reason: ResumeReason,
     /// When it was marked, if that can be told.
@@ -103,6 +104,7 @@ pub struct ResumeMark {
 
 /// Why a session waits to be resumed. Any word is kept as given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct ResumeReason(pub String);
 

@@ -2,7 +2,7 @@
 
 use crate::chat::ResumeReason;
 use crate::event::{CommitOutcome, Event, Flag, InterruptReason, Message, Outcome, PostMode, RunEnd, Usage};
-use crate::id::{CallNo, MessageKey, Owner, RunId, Seq, SessionId, TurnId, UserId};
+use crate::id::{CallNo, MessageKey, Owner, ProjectId, RunId, Seq, SessionId, TurnId, UserId};
 
 /// A request that something happen; it may be rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +39,10 @@ pub enum Command {
     SuggestTitle { title: String },
     /// Pin, archive or trash the session, or undo that.
     SetFlag { flag: Flag, on: bool },
+    /// Give the session these tags and no others.
+    SetTags { tags: Vec<String> },
+    /// Put the session into a project, or out of the one that it stands in.
+    SetProject { project: Option<ProjectId> },
     /// Let another id lead here.
     AddId { id: SessionId },
     /// Let an id lead here no more.

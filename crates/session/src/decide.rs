@@ -9,9 +9,10 @@ use crate::fold::is_empty;
 use crate::id::{Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId};
 use crate::limits::{
     ATTACHMENTS_MAX, MESSAGE_BYTES_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RECOVERY_GIVE_UP_MICROS,
-    SESSION_IDS_MAX, TITLE_BYTES_MAX,
+    SESSION_IDS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_BYTES_MAX,
 };
 use crate::memory::Segment;
+use crate::organise::checked_tags;
 use crate::state::{Queued, Recovering, Run, Session, Title, Turn};
 
 /// What the outside contributes to a decision.
@@ -83,6 +84,10 @@ pub enum Rejected {
     RunOver,
     #[error("a title needs 1 to {TITLE_BYTES_MAX} bytes")]
     BadTitle,
+    #[error("a tag needs 1 to {TAG_CHARS_MAX} visible characters")]
+    BadTag,
+    #[error("a session has at most {TAGS_MAX} tags")]
+    TooManyTags,
     #[error("a session has at most {SESSION_IDS_MAX} ids")]
     TooManyIds,
     #[error("that id does not lead here")]
@@ -178,6 +183,12 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         }
         Command::SetFlag { flag, on } => {
             plan.push(Event::FlagSet { flag, on });
+        }
+        Command::SetTags { tags } => {
+            plan.push(Event::TagsSet { tags: checked_tags(tags)? });
+        }
+        Command::SetProject { project } => {
+            plan.push(Event::ProjectSet { project });
         }
         Command::AddId { id } => plan.add_id(id)?,
         Command::RemoveId { id } => {

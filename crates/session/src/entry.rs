@@ -12,6 +12,7 @@ use crate::upcast;
 
 /// A link of the chain: the first 16 bytes of SHA-256 over the predecessor's link and this entry.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Hash(pub [u8; 16]);
 
 impl Hash {
@@ -36,9 +37,14 @@ impl Hash {
     }
 }
 
+/// Bytes as one writes them down.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl fmt::Debug for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 
@@ -68,6 +74,7 @@ pub enum Damage {
 
 /// Where a log ends, or a reader stands: what the next entry must follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Link {
     pub seq: Seq,
     pub epoch: Epoch,

@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 use crate::chat::{ResumeReason, readable_time};
 use crate::entry::Hash;
 use crate::id::{
-    BlobHash, CallNo, Epoch, MessageKey, Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId, UserId,
+    BlobHash, CallNo, Epoch, MessageKey, Owner, ProjectId, RunId, Seq, SessionId, SlotNo, Time, TurnId,
+    UserId,
 };
 
 /// One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     /// The session began. `after` is the session that its author left behind.
@@ -32,6 +34,13 @@ pub enum Event {
     TitleGenerated { title: String },
     /// The session was pinned, archived or put in the trash, or taken out again.
     FlagSet { flag: Flag, on: bool },
+    /// The session has these tags from now on, in order, and no others.
+    TagsSet { tags: Vec<String> },
+    /// The session stands in this project from now on, or in none.
+    ProjectSet {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        project: Option<ProjectId>,
+    },
     /// Another id leads here from now on.
     IdAdded { id: SessionId },
     /// An id no longer leads here; it stays used for ever.
@@ -105,6 +114,8 @@ pub enum Event {
 
     /// The model reads `summary` in place of everything up to and including turn `through`.
     ContextCompacted { summary: String, through: TurnId },
+    /// Entries that stood behind this one's predecessor were damaged and set aside by an operator. At least so many.
+    EntriesSetAside { count: u64 },
 
     /// The next turn is told of an interruption; only a completed turn, or a clearing, takes the mark away.
     ResumeMarked {
@@ -142,6 +153,7 @@ pub enum Event {
 
 /// What a person said: text and attachments.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Message {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -179,6 +191,7 @@ impl Fingerprint {
 
 /// A file that came with a message, kept by its content's hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Attachment {
     pub name: String,
     pub media_type: String,
@@ -188,6 +201,7 @@ pub struct Attachment {
 
 /// What a message does when a run is going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PostMode {
     /// Wait for the run to end.
@@ -201,6 +215,7 @@ pub enum PostMode {
 
 /// Why a run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunCause {
     /// Its turn's message.
@@ -215,6 +230,7 @@ pub enum RunCause {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnd {
     /// The agent is done.
@@ -236,6 +252,7 @@ pub enum RunEnd {
 
 /// What took a run's worker away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptReason {
     /// The process died.
@@ -250,6 +267,7 @@ pub enum InterruptReason {
 
 /// What became of a run whose journal could not be read at first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryOutcome {
     /// Its output came back from the journal.
@@ -260,6 +278,7 @@ pub enum RecoveryOutcome {
 
 /// How a commit to memory ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CommitOutcome {
     Done,
@@ -271,6 +290,7 @@ pub enum CommitOutcome {
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Outcome {
     pub status: CallStatus,
     pub content: String,
@@ -278,6 +298,7 @@ pub struct Outcome {
 
 /// Whether a call did what it was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
     Ok,
@@ -286,6 +307,7 @@ pub enum CallStatus {
 
 /// What a step used, as the provider counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
@@ -313,6 +335,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// A mark on the session as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
     Pinned,
@@ -358,6 +381,8 @@ impl Event {
             | Self::SessionRenamed { .. }
             | Self::TitleGenerated { .. }
             | Self::FlagSet { .. }
+            | Self::TagsSet { .. }
+            | Self::ProjectSet { .. }
             | Self::IdAdded { .. }
             | Self::IdRemoved { .. }
             | Self::MessagePosted { .. }
@@ -374,6 +399,7 @@ impl Event {
             | Self::RecoveryAttempted { .. }
             | Self::RecoverySettled { .. }
             | Self::ContextCompacted { .. }
+            | Self::EntriesSetAside { .. }
             | Self::ResumeMarked { .. }
             | Self::ResumeCleared {}
             | Self::MemoryOwnerSet { .. }

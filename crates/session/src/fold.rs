@@ -56,6 +56,8 @@ pub fn fold_turn<'a>(turn: TurnId, entries: impl IntoIterator<Item = &'a Entry>)
             | Event::SessionRenamed { .. }
             | Event::TitleGenerated { .. }
             | Event::FlagSet { .. }
+            | Event::TagsSet { .. }
+            | Event::ProjectSet { .. }
             | Event::IdAdded { .. }
             | Event::IdRemoved { .. }
             | Event::QueuedRemoved { .. }
@@ -63,6 +65,7 @@ pub fn fold_turn<'a>(turn: TurnId, entries: impl IntoIterator<Item = &'a Entry>)
             | Event::TurnsPutBack { .. }
             | Event::SessionCleared {}
             | Event::ContextCompacted { .. }
+            | Event::EntriesSetAside { .. }
             | Event::ResumeMarked { .. }
             | Event::ResumeCleared {}
             | Event::MemoryOwnerSet { .. }
@@ -111,6 +114,8 @@ pub fn moves_activity(event: &Event) -> bool {
         Event::RunEnded { end, .. } => !matches!(end, RunEnd::Interrupted { .. }),
         Event::TitleGenerated { .. }
         | Event::FlagSet { .. }
+        | Event::TagsSet { .. }
+        | Event::ProjectSet { .. }
         | Event::IdAdded { .. }
         | Event::IdRemoved { .. }
         | Event::QueuedEdited { .. }
@@ -129,6 +134,7 @@ pub fn moves_activity(event: &Event) -> bool {
         | Event::RecoveryAttempted { .. }
         | Event::RecoverySettled { .. }
         | Event::ContextCompacted { .. }
+        | Event::EntriesSetAside { .. }
         | Event::ResumeMarked { .. }
         | Event::ResumeCleared {}
         | Event::MemoryOwnerSet { .. }
@@ -161,8 +167,14 @@ fn apply(session: &mut Session, entry: &Entry) {
         Event::FlagSet { flag, on } => match flag {
             Flag::Pinned => session.pinned = *on,
             Flag::Archived => session.archived = *on,
-            Flag::Trashed => session.trashed = *on,
+            Flag::Trashed => {
+                session.trashed = *on;
+                // Put there again, it is there since the first time.
+                session.trashed_at = on.then(|| session.trashed_at.unwrap_or(time));
+            }
         },
+        Event::TagsSet { tags } => session.tags.clone_from(tags),
+        Event::ProjectSet { project } => session.project = *project,
         Event::IdAdded { id } => session.ids.push(*id),
         Event::IdRemoved { id } => session.ids.retain(|other| other != id),
         Event::MessagePosted { message, mode, .. } => {
@@ -248,7 +260,8 @@ fn apply(session: &mut Session, entry: &Entry) {
         Event::MemoryCommitStarted { .. } => session.memory.begin(entry.seq),
         Event::MemoryCommitAccepted { commit, task } => session.memory.accept(*commit, task),
         Event::MemoryCommitEnded { commit, outcome, .. } => session.memory.end(*commit, outcome),
-        Event::Unknown { .. } => {}
+        // The log itself says so; nothing follows from it.
+        Event::EntriesSetAside { .. } | Event::Unknown { .. } => {}
     }
 }
 
@@ -278,7 +291,7 @@ fn apply_output(run: &mut Run, event: &Event) {
     }
 }
 
-/// A branch has the turns of its origin, but neither its queue, nor its marks, nor a run in mid-air.
+/// A branch has the turns, the tags and the project of its origin, but neither its queue, nor its marks, nor a run in mid-air.
 fn begin_branch(session: &mut Session, id: SessionId, time: Time) {
     for run in session.turns.iter_mut().flat_map(|turn| turn.runs.iter_mut()) {
         if run.end.is_none() {
@@ -295,6 +308,7 @@ fn begin_branch(session: &mut Session, id: SessionId, time: Time) {
     session.pinned = false;
     session.archived = false;
     session.trashed = false;
+    session.trashed_at = None;
     session.ids = vec![id];
     session.queue.clear();
     session.undone.clear();

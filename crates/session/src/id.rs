@@ -12,6 +12,7 @@ macro_rules! number {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
         #[serde(transparent)]
         pub struct $name(pub $inner);
 
@@ -103,6 +104,7 @@ macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
         #[serde(transparent)]
         pub struct $name(pub Uuid);
 
@@ -136,6 +138,11 @@ uuid_id!(
     UserId
 );
 
+uuid_id!(
+    /// Names a project of a user: what sessions can stand in.
+    ProjectId
+);
+
 impl UserId {
     /// The person who set the server up.
     pub const FIRST: Self = Self(Uuid::nil());
@@ -154,16 +161,19 @@ impl Default for UserId {
 
 /// The caller's idempotency key: the same key and body give the same answer, without expiry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct MessageKey(pub String);
 
 /// Who is owed memory of completed turns: provider, account and agent instance, from which the live handle can be made
 /// again at any time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Owner(pub String);
 
 /// A blob's name: the SHA-256 of its bytes, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct BlobHash(pub String);

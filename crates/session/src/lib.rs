@@ -12,6 +12,7 @@
 //! | [`state`] | what is known of a session at a `seq`? |
 //! | [`decide`](decide()) | which events and effects follow from a command? |
 //! | [`fold`](fold()) | what does an entry change? |
+//! | [`organise`] | which tags may a session have? |
 //! | [`recover`](recover()) | what must be appended after a crash? |
 //! | [`chat`] | which chat, what is marked on it, what is the agent told? |
 //! | [`memory`] | what is owed to memory, and to whom? |
@@ -30,6 +31,7 @@ mod fold;
 pub mod id;
 pub mod limits;
 pub mod memory;
+pub mod organise;
 mod planted;
 mod prompt;
 mod recover;
@@ -42,14 +44,15 @@ pub use chat::{ChatKey, ChatKind, ResumeMark, ResumeReason};
 pub use command::{Command, Journal, Progress};
 pub use decide::{Accepted, Context, Decision, Rejected, Runs, decide};
 pub use effect::{Effect, MemoryCommit};
-pub use entry::{Damage, Entry, Hash, Link};
+pub use entry::{Damage, Entry, Hash, Link, hex};
 pub use event::{
     Attachment, CommitOutcome, Event, Fingerprint, Flag, InterruptReason, Message, Outcome, PostMode,
     RunCause, RunEnd, Usage,
 };
 pub use fold::{fold, fold_turn, moves_activity, run_text};
 pub use id::{
-    BlobHash, CallNo, Epoch, MessageKey, NodeId, Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId, UserId,
+    BlobHash, CallNo, Epoch, MessageKey, NodeId, Owner, ProjectId, RunId, Seq, SessionId, SlotNo, Time,
+    TurnId, UserId,
 };
 pub use memory::{Commit, Ledger, Segment};
 pub use prompt::{Prompt, PromptCall, PromptMessage, PromptTurn, prompt};
@@ -57,5 +60,6 @@ pub use recover::{AfterCrash, recover};
 pub use state::{Call, CallState, Piece, Queued, Recovery, Run, Session, Title, Turn};
 pub use upcast::Undecodable;
 pub use view::{
-    Answer, CallProgress, Marker, MarkerKind, OwedView, Part, QueuedView, TurnView, View, turn_view, view,
+    Answer, CallProgress, Marker, MarkerKind, OwedView, Part, QueuedView, TurnView, View, marker, parts,
+    turn_view, view,
 };

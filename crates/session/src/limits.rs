@@ -23,6 +23,12 @@ pub const RUNS_PER_TURN_MAX: usize = 32;
 /// Bytes of a title.
 pub const TITLE_BYTES_MAX: usize = 512;
 
+/// Tags on one session. More do not help to find it again.
+pub const TAGS_MAX: usize = 20;
+
+/// Characters of a tag: it is shown whole in a line of the list.
+pub const TAG_CHARS_MAX: usize = 40;
+
 /// Bytes of one message's text.
 pub const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 

@@ -15,12 +15,14 @@ use crate::view::OwedView;
 
 /// What a session owes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Ledger {
     /// Completed turns so far.
     pub generation: u64,
     /// Who is owed what is completed from now on.
     pub owner: Option<Owner>,
     /// What is owed, oldest first.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<Segment>))]
     pub segments: VecDeque<Segment>,
     /// The commit that is under way, by the entry that began it. It is always for the oldest segment.
     pub commit: Option<Commit>,
@@ -28,6 +30,7 @@ pub struct Ledger {
 
 /// Generations in a row that are owed to one owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Segment {
     /// None was known when they were completed; the first who is named takes them.
     pub owner: Option<Owner>,
@@ -44,6 +47,7 @@ pub struct Segment {
 
 /// A commit that is under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Commit {
     pub id: Seq,
     /// The provider's own name for it, once it was accepted: accepted is not done.

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::chat::ResumeMark;
 use crate::entry::Link;
 use crate::event::{InterruptReason, Message, Outcome, PostMode, RunCause, RunEnd, Usage};
-use crate::id::{CallNo, RunId, Seq, SessionId, SlotNo, Time, TurnId, UserId};
+use crate::id::{CallNo, ProjectId, RunId, Seq, SessionId, SlotNo, Time, TurnId, UserId};
 use crate::memory::Ledger;
 use crate::tags::TagState;
 
 /// The state of one session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Session {
     /// The end of the log that this state is the fold of.
     pub link: Link,
@@ -28,15 +29,23 @@ pub struct Session {
     pub pinned: bool,
     pub archived: bool,
     pub trashed: bool,
+    /// Since when it is in the trash.
+    pub trashed_at: Option<Time>,
+    /// Its tags, in order.
+    pub tags: Vec<String>,
+    /// The project that it stands in, if its user still has it.
+    pub project: Option<ProjectId>,
     /// The ids that lead here.
     pub ids: Vec<SessionId>,
     /// The newest visible turns, oldest first.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<Turn>))]
     pub turns: VecDeque<Turn>,
     /// Visible turns that are older than those in `turns`.
     pub turns_before: u64,
     /// Turns taken back since the last message, the latest step last.
     pub undone: Vec<Undone>,
     /// Accepted messages that wait for their run.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<Queued>))]
     pub queue: VecDeque<Queued>,
     /// The run that is going on; always one of the newest turn's.
     pub open_run: Option<RunId>,
@@ -54,6 +63,7 @@ pub struct Session {
 
 /// A session's name and who gave it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Title {
     Person(String),
     Generated(String),
@@ -70,6 +80,7 @@ impl Title {
 
 /// One user message and all that answers it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Turn {
     pub id: TurnId,
     pub message: Message,
@@ -82,6 +93,7 @@ pub struct Turn {
 
 /// One attempt of the agent at a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Run {
     pub id: RunId,
     pub cause: RunCause,
@@ -100,6 +112,7 @@ pub struct Run {
 
 /// A piece of a run's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Piece {
     Text(String),
     Reasoning(String),
@@ -113,6 +126,7 @@ pub enum Piece {
 
 /// One tool use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Call {
     pub no: CallNo,
     pub tool: String,
@@ -124,6 +138,7 @@ pub struct Call {
 
 /// How far a call came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum CallState {
     /// Its arguments are still arriving, or never fully arrived.
     Drafted,
@@ -134,6 +149,7 @@ pub enum CallState {
 
 /// Whether more of a run's output may come back from its journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Recovery {
     /// All that is known is in the log.
     #[default]
@@ -146,6 +162,7 @@ pub enum Recovery {
 
 /// The bookkeeping of a run whose journal could not be read yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Recovering {
     pub turn: TurnId,
     pub run: RunId,
@@ -157,6 +174,7 @@ pub struct Recovering {
 
 /// A message that waits for its run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Queued {
     pub turn: TurnId,
     pub message: Message,
@@ -166,6 +184,7 @@ pub struct Queued {
 
 /// Turns that were taken back and can be put back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Undone {
     pub from: TurnId,
     pub turns: Vec<Turn>,
@@ -173,6 +192,7 @@ pub struct Undone {
 
 /// What the model reads in place of older turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Summary {
     pub text: String,
     pub through: TurnId,
@@ -190,6 +210,9 @@ impl Default for Session {
             pinned: false,
             archived: false,
             trashed: false,
+            trashed_at: None,
+            tags: Vec::new(),
+            project: None,
             ids: Vec::new(),
             turns: VecDeque::new(),
             turns_before: 0,

@@ -10,6 +10,7 @@ const TAGS: &[(&str, &str)] =
 
 /// Where in a step's text the stream is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub(crate) enum TagState {
     /// Nothing but white space, or the beginning of an opening tag, has come; `0` holds it back.
     Opening(String),

@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::chat::ResumeMark;
 use crate::event::{Message, PostMode, RunEnd, Usage};
-use crate::id::{CallNo, Owner, RunId, Seq, Time, TurnId};
+use crate::id::{CallNo, Owner, ProjectId, RunId, Seq, Time, TurnId};
 use crate::state::{CallState, Piece, Recovery, Run, Session, Turn};
 
 /// A session as a reader sees it at `seq`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct View {
     pub seq: Seq,
     pub title: Option<String>,
@@ -17,6 +18,13 @@ pub struct View {
     pub pinned: bool,
     pub archived: bool,
     pub trashed: bool,
+    /// Since when it is in the trash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trashed_at: Option<Time>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectId>,
     /// Visible turns that are older than those shown here; they come by page.
     pub turns_before: u64,
     pub turns: Vec<TurnView>,
@@ -35,6 +43,7 @@ pub struct View {
 
 /// Completed turns that wait to be taken into memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct OwedView {
     /// Who takes them.
     pub owner: Owner,
@@ -46,6 +55,7 @@ pub struct OwedView {
 
 /// A turn as a reader sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TurnView {
     pub turn: TurnId,
     pub posted_at: Time,
@@ -67,6 +77,7 @@ fn is_unused(usage: &Usage) -> bool {
 
 /// What the agent said in a turn, in the order in which it happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Answer {
     pub run: RunId,
     pub parts: Vec<Part>,
@@ -75,6 +86,7 @@ pub struct Answer {
 
 /// One piece of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     Text(String),
@@ -97,6 +109,7 @@ pub enum Part {
 
 /// How far a call came, as a reader sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CallProgress {
     /// Its arguments never fully arrived.
@@ -110,6 +123,7 @@ pub enum CallProgress {
 
 /// Why a run did not complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Marker {
     pub kind: MarkerKind,
     pub run: RunId,
@@ -125,6 +139,7 @@ pub struct Marker {
 
 /// The kinds of marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MarkerKind {
     Stopped,
@@ -136,6 +151,7 @@ pub enum MarkerKind {
 
 /// A waiting message as a reader sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct QueuedView {
     pub turn: TurnId,
     pub posted_at: Time,
@@ -168,6 +184,9 @@ pub fn view(session: &Session) -> View {
         pinned: session.pinned,
         archived: session.archived,
         trashed: session.trashed,
+        trashed_at: session.trashed_at,
+        tags: session.tags.clone(),
+        project: session.project,
         turns_before: session.turns_before,
         turns,
         queue: queue.collect(),
@@ -205,6 +224,11 @@ pub fn turn_view(turn: &Turn) -> TurnView {
     }
 }
 
+/// What a run brought, as a reader sees it, also when its answer is not the one that is shown.
+pub fn parts(run: &Run) -> Vec<Part> {
+    run.pieces.iter().map(|piece| part(piece, run)).collect()
+}
+
 fn part(piece: &Piece, run: &Run) -> Part {
     match piece {
         Piece::Text(text) => Part::Text(text.clone()),
@@ -235,7 +259,8 @@ fn part(piece: &Piece, run: &Run) -> Part {
     }
 }
 
-fn marker(run: &Run) -> Option<Marker> {
+/// Why a run did not complete; none when it did, or goes on.
+pub fn marker(run: &Run) -> Option<Marker> {
     let at = run.ended_at?;
     let (kind, text) = match run.end.as_ref()? {
         RunEnd::Completed => return None,

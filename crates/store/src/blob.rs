@@ -21,7 +21,7 @@ pub trait Blobs: Send + Sync + 'static {
 
 /// The name of some bytes.
 pub fn hash_of(bytes: &[u8]) -> BlobHash {
-    BlobHash(Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+    BlobHash(session::hex(&Sha256::digest(bytes)))
 }
 
 /// Where bytes are until they are whole. Only the writing thread puts blobs, so a name is enough.
@@ -44,6 +44,18 @@ impl BlobDirectory {
         sync_directory(&root)?;
         root.parent().map_or(Ok(()), sync_directory)?;
         Ok(Self { root })
+    }
+
+    /// A directory that is only read, and may not be there; another process may be writing to it.
+    pub(crate) fn beside(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Every blob that is kept.
+    pub(crate) fn names(&self) -> io::Result<Vec<BlobHash>> {
+        let mut names = kept_in(&self.root)?;
+        names.sort();
+        Ok(names)
     }
 
     fn path(&self, hash: &BlobHash) -> Option<PathBuf> {
@@ -94,6 +106,20 @@ impl BlobDirectory {
             _ => path.parent().map_or(Ok(()), sync_directory),
         }
     }
+}
+
+/// The names of all blobs in a directory; none when there is no such directory.
+pub(crate) fn kept_in(root: &Path) -> io::Result<Vec<BlobHash>> {
+    let read = |path: &Path| match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.collect::<io::Result<Vec<_>>>(),
+    };
+    let mut kept = Vec::new();
+    for folder in read(root)?.into_iter().filter(|folder| folder.file_name() != UNFINISHED) {
+        let names = read(&folder.path())?.into_iter().filter_map(|file| file.file_name().into_string().ok());
+        kept.extend(names.map(BlobHash));
+    }
+    Ok(kept)
 }
 
 fn sync_directory(path: &Path) -> io::Result<()> {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use session::{
-    CommitOutcome, Entry, Event, Flag, RunEnd, RunId, Seq, SessionId, Time, TurnId, UserId, moves_activity,
+    CommitOutcome, Entry, Event, Flag, ProjectId, RunEnd, RunId, Seq, SessionId, Time, TurnId, UserId,
+    moves_activity,
 };
 
 use crate::error::StoreError;
@@ -35,6 +36,18 @@ pub trait Catalog: Send + Sync + 'static {
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>>;
 
+    /// A user's tags that are on sessions outside the trash, the most used first, at most `count`.
+    fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>>;
+
+    /// Sessions of all users that are in the trash since `until` or longer, those that are there longest first, at most
+    /// `count`; only those after a given one.
+    fn trashed(
+        &self,
+        until: Time,
+        after: Option<(Time, SessionId)>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Trashed>, StoreError>>;
+
     /// Whether an id leads to a session, and to one of this user.
     fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>>;
 
@@ -46,13 +59,39 @@ pub trait Catalog: Send + Sync + 'static {
 }
 
 /// Which sessions to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
     pub user: UserId,
     pub shelf: Shelf,
+    /// Only those that stand in this project.
+    pub project: Option<ProjectId>,
+    /// Only those with this tag.
+    pub tag: Option<String>,
     /// The last row of the page before.
     pub before: Option<(Time, SessionId)>,
     pub count: usize,
+}
+
+impl ListQuery {
+    /// A shelf of a user as a whole.
+    pub fn of(user: UserId, shelf: Shelf) -> Self {
+        Self { user, shelf, project: None, tag: None, before: None, count: usize::MAX }
+    }
+}
+
+/// A tag, and how many sessions have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TagCount {
+    pub tag: String,
+    pub sessions: u64,
+}
+
+/// A session in the trash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trashed {
+    pub session: SessionId,
+    pub user: UserId,
+    pub since: Time,
 }
 
 /// Where a session stands in the list.
@@ -81,6 +120,14 @@ pub struct ListRow {
     pub pinned: bool,
     pub archived: bool,
     pub trashed: bool,
+    /// Since when it is in the trash.
+    #[serde(default)]
+    pub trashed_at: Option<Time>,
+    /// Its tags, in order.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    #[serde(default)]
+    pub project: Option<ProjectId>,
     /// Whether completed turns are owed to a memory owner, and how many are.
     pub remembers: bool,
     pub owed: u64,
@@ -112,6 +159,9 @@ impl ListRow {
             pinned: false,
             archived: false,
             trashed: false,
+            trashed_at: None,
+            tags: Vec::new(),
+            project: None,
             remembers: false,
             owed: 0,
             interrupted: 0,
@@ -140,11 +190,13 @@ impl ListRow {
                 self.title.clone_from(title);
                 self.named_by_person = title.is_some();
             }
-            // A branch starts with its origin's user and name, and nothing else of its row.
+            // A branch starts with its origin's user, name, tags and project, and nothing else of its row.
             Event::SessionBranched { .. } => {
                 *self = Self {
                     user: self.user,
                     title: self.title.take(),
+                    tags: std::mem::take(&mut self.tags),
+                    project: self.project,
                     created_at: entry.time,
                     messages: self.messages,
                     ..Self::new(self.session)
@@ -158,8 +210,13 @@ impl ListRow {
             Event::FlagSet { flag, on } => match flag {
                 Flag::Pinned => self.pinned = *on,
                 Flag::Archived => self.archived = *on,
-                Flag::Trashed => self.trashed = *on,
+                Flag::Trashed => {
+                    self.trashed = *on;
+                    self.trashed_at = on.then(|| self.trashed_at.unwrap_or(entry.time));
+                }
             },
+            Event::TagsSet { tags } => self.tags.clone_from(tags),
+            Event::ProjectSet { project } => self.project = *project,
             Event::MessagePosted { .. } | Event::MessageEdited { .. } => self.messages += 1,
             Event::RunStarted { .. } => self.run = Some(RunId(entry.seq.0)),
             Event::RunEnded { end, .. } => {
@@ -209,6 +266,8 @@ pub fn may_touch(event: &Event) -> bool {
             | Event::SessionRenamed { .. }
             | Event::TitleGenerated { .. }
             | Event::FlagSet { .. }
+            | Event::TagsSet { .. }
+            | Event::ProjectSet { .. }
             | Event::MessagePosted { .. }
             | Event::MessageEdited { .. }
             | Event::RunStarted { .. }
@@ -283,6 +342,11 @@ impl TurnIndex {
         let end = before.and_then(|turn| self.position(turn)).unwrap_or(Seq(u64::MAX));
         let rows = self.rows.range(..end).rev().filter(|(_, (_, hidden))| hidden.is_none());
         rows.take(count).map(|(_, (row, _))| *row).collect()
+    }
+
+    /// Every turn, oldest first, with the entry that took it out of sight.
+    pub fn all(&self) -> impl Iterator<Item = (TurnRow, Option<Seq>)> {
+        self.rows.values().copied()
     }
 
     fn wait(&mut self, turn: TurnId, message: Seq) {

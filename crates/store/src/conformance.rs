@@ -126,6 +126,9 @@ cases! { $
         finished_calls_touch_the_list_at_most_once_a_second
         a_name_by_a_person_beats_a_generated_one
         a_claimed_session_without_entries_is_not_listed
+        a_list_is_narrowed_by_tag_and_by_project
+        tags_are_counted_for_their_user_outside_the_trash
+        the_trash_is_found_by_how_long_something_is_there
     }
     turns {
         turns_come_newest_first_in_pages

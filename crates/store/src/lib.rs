@@ -4,6 +4,7 @@
 //! platforms. Four small traits are the seams; [`memory`] is the reference implementation with fault switches,
 //! [`sqlite`] the one for a single machine, [`postgres`] the one for several, and [`conformance`] the suite that every store must pass.
 
+pub mod backup;
 mod binding;
 pub mod blob;
 pub mod catalog;
@@ -11,6 +12,7 @@ pub mod claim;
 pub mod conformance;
 mod error;
 pub mod memory;
+mod metrics;
 pub mod people;
 pub mod postgres;
 pub mod sqlite;
@@ -21,7 +23,9 @@ use futures_util::future::BoxFuture;
 use session::{Entry, Fingerprint, Link, MessageKey, NodeId, RunId, Seq, SessionId, SlotNo, Time};
 
 pub use binding::{Binding, Bindings, Bound, ChatRow};
-pub use catalog::{Catalog, Document, DocumentKind, Hit, ListQuery, ListRow, Shelf, TurnRow};
+pub use catalog::{
+    Catalog, Document, DocumentKind, Hit, ListQuery, ListRow, Shelf, TagCount, Trashed, TurnRow,
+};
 pub use claim::{Claim, Claiming};
 pub use error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
 
@@ -80,8 +84,34 @@ pub trait LogStore: Send + Sync + 'static {
     /// Removes a session's log and all that was derived from it, and keeps its ids as used.
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>>;
 
+    /// How the store is at this moment. One without files of its own has nothing to tell.
+    fn health(&self) -> Health {
+        Health::default()
+    }
+
+    /// Closes the store: what was appended is durable anyway, and the next start has less to do. Nothing is answered
+    /// any more.
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Brings a dead store back: reopens it and checks the chain of all that is not packed.
     fn revive(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// How a store is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Health {
+    /// How far projections are behind.
+    pub lag_micros: i64,
+    /// Bytes of entries that are not packed yet.
+    pub tail_bytes: u64,
+    /// Sessions that are known to be damaged.
+    pub damaged: u64,
+    /// Why it is not written to, if it is not.
+    pub dead: Option<String>,
+    /// Whether the words for search cannot be trusted.
+    pub search_off: bool,
 }
 
 /// A store with all its seams.

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId};
 
 use crate::blob::{Blobs, hash_of};
-use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TurnRow};
+use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TagCount, Trashed, TurnRow};
 use crate::error::{AppendError, ClaimError, OpenError, ReadError, StoreError};
 use crate::{
     Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot,
@@ -168,6 +168,19 @@ impl Catalog for MemoryStore {
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
         async move { Ok(self.state().turns(session, before, count)) }.boxed()
+    }
+
+    fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
+        async move { Ok(self.state().tags(user, count)) }.boxed()
+    }
+
+    fn trashed(
+        &self,
+        until: Time,
+        after: Option<(Time, SessionId)>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Trashed>, StoreError>> {
+        async move { Ok(self.state().trashed(until, after, count)) }.boxed()
     }
 
     fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>> {

@@ -27,7 +27,7 @@ use tokio_postgres::config::Host;
 use tokio_postgres::{NoTls, Row};
 
 use crate::blob::{Blobs, hash_of};
-use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TurnRow};
+use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TagCount, Trashed, TurnRow};
 use crate::error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
 use crate::{
     Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot,
@@ -397,6 +397,25 @@ impl Catalog for PostgresStore {
     ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
         async move {
             read::turns(&self.client().await?, session, before, count).await.map_err(failed("list turns"))
+        }
+        .boxed()
+    }
+
+    fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
+        async move { read::tags(&self.client().await?, user, count).await.map_err(failed("count tags")) }
+            .boxed()
+    }
+
+    fn trashed(
+        &self,
+        until: Time,
+        after: Option<(Time, SessionId)>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Trashed>, StoreError>> {
+        async move {
+            read::trashed(&self.client().await?, until, after, count)
+                .await
+                .map_err(failed("look into the trash"))
         }
         .boxed()
     }

@@ -16,10 +16,14 @@
 //! | `sqlite/erase.rs` | what is removed with a session? |
 //! | `sqlite/checkpoint.rs` | when is the write-ahead log folded into the file? |
 //! | `sqlite/wal.rs` | is the write-ahead log whole? |
+//! | `sqlite/beside.rs` | what can be asked of a store that is not opened? |
+//! | `sqlite/verify.rs` | is everything as it was written? |
+//! | `sqlite/repair.rs` | how does a session go on after damage? |
 //! | `sqlite/disk.rs` | whose directory is it, and is there room? |
 
 mod append;
 mod background;
+mod beside;
 mod checkpoint;
 mod disk;
 mod erase;
@@ -29,16 +33,18 @@ mod migrate;
 mod pack;
 mod project;
 mod read;
+mod repair;
 mod request;
 mod search;
 mod source;
 mod tail;
+mod verify;
 mod wal;
 mod writer;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
@@ -50,15 +56,24 @@ use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::blob::{BlobDirectory, Blobs};
-use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TurnRow};
+use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TagCount, Trashed, TurnRow};
 use crate::error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
 use crate::{
-    Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot,
+    Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, Health, KeyUse, LogStore, OpenRun, Opened,
+    Snapshot,
 };
 
+pub use beside::{check, look};
+pub use repair::{Repaired, RepairedSession, repair};
+pub use verify::{Trouble, TroubleKind, Verified, VerifyProgress, verify};
+
+pub(crate) use beside::{announce, forget, hold, raise_epochs};
 use request::{PackedSnapshot, Request};
 use tail::Tail;
 use writer::Writer;
+
+/// What the logs are called in a data directory.
+pub(crate) const LOGS_FILE: &str = "everturn.db";
 
 /// Older versions of SQLite can lose committed writes when a WAL is reset while another connection writes.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
@@ -108,6 +123,15 @@ enum Fault {
     Damaged(String),
 }
 
+impl From<Fault> for OpenStoreError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Refused(text) => Self::Refused(text),
+            Fault::Sqlite(_) | Fault::Io(_) | Fault::Damaged(_) => Self::Failed(fault.to_string()),
+        }
+    }
+}
+
 impl Fault {
     fn doing(&self, doing: &'static str) -> StoreError {
         StoreError::Failed { doing, reason: self.to_string() }
@@ -123,6 +147,8 @@ struct Shared {
     permits: Semaphore,
     blobs: BlobDirectory,
     lag_micros: AtomicI64,
+    /// Logs that are known to be damaged.
+    damaged: AtomicU64,
     /// Whether the words for search cannot be written, and so not be trusted.
     search_off: AtomicBool,
     /// Why the store is not written to, if it is not.
@@ -147,16 +173,8 @@ impl SqliteStore {
         if found < SQLITE_VERSION_MIN {
             return Err(OpenStoreError::OldSqlite { found });
         }
-        let refused = |fault: Fault| match fault {
-            Fault::Refused(text) => OpenStoreError::Refused(text),
-            Fault::Sqlite(_) | Fault::Io(_) | Fault::Damaged(_) => OpenStoreError::Failed(fault.to_string()),
-        };
-        let lock = disk::lock(&settings.directory).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => OpenStoreError::InUse(settings.directory.clone()),
-            _ => OpenStoreError::Failed(error.to_string()),
-        })?;
-        let blobs =
-            BlobDirectory::open(settings.directory.join("blobs")).map_err(|error| refused(error.into()))?;
+        let lock = beside::lock(&settings.directory)?;
+        let blobs = BlobDirectory::open(settings.directory.join("blobs")).map_err(Fault::from)?;
         let shared = Arc::new(Shared {
             directory: settings.directory.clone(),
             tail: Mutex::default(),
@@ -164,12 +182,12 @@ impl SqliteStore {
             permits: Semaphore::new(READERS_MAX),
             blobs,
             lag_micros: AtomicI64::new(0),
+            damaged: AtomicU64::new(0),
             search_off: AtomicBool::new(false),
             dead: Mutex::new(None),
         });
         let (requests, inbox) = mpsc::channel();
-        let writer =
-            Writer::start(shared.clone(), settings, requests.clone(), inbox, lock).map_err(refused)?;
+        let writer = Writer::start(shared.clone(), settings, requests.clone(), inbox, lock)?;
         Ok(Self { shared, requests, writer: Some(writer) })
     }
 
@@ -214,7 +232,7 @@ impl SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        drop(self.requests.send(Request::Close));
+        drop(self.requests.send(Request::Close(None)));
         if let Some(writer) = self.writer.take() {
             // The thread ends by itself; a panic in it was its own report.
             drop(writer.join());
@@ -228,11 +246,11 @@ impl Shared {
     }
 
     fn database(&self) -> PathBuf {
-        self.directory.join("everturn.db")
+        self.directory.join(LOGS_FILE)
     }
 
     fn wal(&self) -> PathBuf {
-        self.directory.join("everturn.db-wal")
+        wal::path(&self.directory)
     }
 
     fn words(&self) -> PathBuf {
@@ -282,7 +300,9 @@ fn connect_to_write(path: &Path) -> Result<Connection, Fault> {
 }
 
 fn connect_to_read(path: &Path) -> Result<Connection, Fault> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    // A connection is one thread's at a time, so that SQLite need not take a lock at every step.
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(32);
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
@@ -381,6 +401,21 @@ impl LogStore for SqliteStore {
         )
     }
 
+    fn health(&self) -> Health {
+        let shared = &self.shared;
+        Health {
+            lag_micros: shared.lag_micros.load(Ordering::Relaxed),
+            tail_bytes: shared.tail().size_bytes(),
+            damaged: shared.damaged.load(Ordering::Relaxed),
+            dead: shared.dead.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            search_off: shared.search_off.load(Ordering::Relaxed),
+        }
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.ask(|answer| Request::Close(Some(answer)), |_| ())
+    }
+
     fn revive(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         self.ask(|answer| Request::Revive { answer }, |dead| Err(dead.into()))
     }
@@ -399,6 +434,21 @@ impl Catalog for SqliteStore {
     ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
         self.reading("read a page of turns", move |_, connection| {
             read::turns(connection, session, before, count)
+        })
+    }
+
+    fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
+        self.reading("count tags", move |_, connection| read::tags(connection, user, count))
+    }
+
+    fn trashed(
+        &self,
+        until: Time,
+        after: Option<(Time, SessionId)>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Trashed>, StoreError>> {
+        self.reading("look into the trash", move |_, connection| {
+            read::trashed(connection, until, after, count)
         })
     }
 

@@ -46,7 +46,22 @@ impl Client {
     /// # Errors
     /// When no whole answer comes.
     pub fn ask(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Reply> {
-        let mut socket = self.connect(method, path, "", &body.to_string())?;
+        let (status, body) = self.exchange(method, path, "", body)?;
+        Ok(Reply { status, body: serde_json::from_slice(&body).unwrap_or_default() })
+    }
+
+    /// Asks something; answers the status and the bytes as they came.
+    ///
+    /// # Errors
+    /// When no whole answer comes.
+    pub fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &Value,
+    ) -> anyhow::Result<(u16, Vec<u8>)> {
+        let mut socket = self.connect(method, path, headers, &body.to_string())?;
         let mut bytes = Vec::new();
         socket.read_to_end(&mut bytes)?;
         let end = find(&bytes, b"\r\n\r\n").context("a reply has a head")?;
@@ -56,7 +71,7 @@ impl Client {
         if head.contains("transfer-encoding: chunked") {
             body = unchunked(&body);
         }
-        Ok(Reply { status, body: serde_json::from_slice(&body).unwrap_or_default() })
+        Ok((status, body))
     }
 
     /// Asks something that must be done.

@@ -2,6 +2,7 @@
 //! to refuse, and a world that can be crashed and started again.
 
 pub mod agent;
+pub mod backups;
 pub mod bench;
 pub mod client;
 pub mod clock;
@@ -10,7 +11,6 @@ pub mod crash;
 pub mod cuts;
 pub mod dice;
 pub mod memory;
-pub mod model;
 pub mod postgres;
 pub mod races;
 pub mod refusing;
@@ -19,10 +19,13 @@ pub mod report;
 pub mod sim;
 pub mod sweeps;
 pub mod trial;
+pub mod upgrades;
 pub mod world;
 
 pub use agent::{Gate, Script, ScriptedAgent, script};
 pub use clock::HandClock;
+// The judge knows what its messages ask for, so that the model that says it is its own.
+pub use judge::model;
 pub use memory::ScriptedMemory;
 pub use refusing::RefusingStore;
 pub use report::Report;

@@ -11,7 +11,7 @@ use store::blob::Blobs;
 use store::{
     Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Dead, Hit,
     KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, Store, StoreError,
-    TurnRow,
+    TagCount, Trashed, TurnRow,
 };
 use tokio::sync::watch;
 
@@ -190,6 +190,21 @@ impl Catalog for RefusingStore {
     ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
         let store = self.store();
         async move { store.turns(session, before, count).await }.boxed()
+    }
+
+    fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
+        let store = self.store();
+        async move { store.tags(user, count).await }.boxed()
+    }
+
+    fn trashed(
+        &self,
+        until: Time,
+        after: Option<(Time, SessionId)>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Trashed>, StoreError>> {
+        let store = self.store();
+        async move { store.trashed(until, after, count).await }.boxed()
     }
 
     fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>> {

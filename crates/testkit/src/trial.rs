@@ -116,6 +116,19 @@ impl Setup {
     /// # Errors
     /// When either cannot be done.
     pub fn prepare(&self) -> anyhow::Result<String> {
+        self.configure()?;
+        let made = self.command().args(["token", "new"]).output()?;
+        if !made.status.success() {
+            bail!("no token: {}", String::from_utf8_lossy(&made.stderr));
+        }
+        Ok(String::from_utf8_lossy(&made.stdout).trim().to_owned())
+    }
+
+    /// Writes the configuration.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn configure(&self) -> anyhow::Result<()> {
         std::fs::create_dir_all(&self.home)?;
         let Self { data, port, provider, model_url, model, takes_prefix, tools, window_tokens, .. } = self;
         let output_tokens_max = window_tokens / 4;
@@ -125,12 +138,7 @@ impl Setup {
              provider = {provider:?}\nurl = {model_url:?}\nmodel = {model:?}\ntakes_prefix = {takes_prefix}\n\
              tools = {tools}\nwindow_tokens = {window_tokens}\noutput_tokens_max = {output_tokens_max}\n"
         );
-        std::fs::write(self.config(), config)?;
-        let made = self.command().args(["token", "new"]).output()?;
-        if !made.status.success() {
-            bail!("no token: {}", String::from_utf8_lossy(&made.stderr));
-        }
-        Ok(String::from_utf8_lossy(&made.stdout).trim().to_owned())
+        Ok(std::fs::write(self.config(), config)?)
     }
 
     fn config(&self) -> PathBuf {

@@ -1,6 +1,6 @@
 //! The test runner as a tool: builds the workspace's tests once, lists them, and runs chosen ones by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -57,6 +57,12 @@ pub(crate) struct Selection<'a> {
     pub environment: &'a [(&'a str, &'a str)],
 }
 
+impl Selection<'_> {
+    fn has(&self, test: &Test) -> bool {
+        !test.ignored && self.prefixes.iter().any(|prefix| has_prefix(test.short_name(), prefix))
+    }
+}
+
 impl Suite {
     /// Builds every test binary of the workspace and lists the tests in them.
     pub(crate) fn build() -> Result<Self> {
@@ -88,7 +94,12 @@ impl Suite {
 
     /// Runs the chosen tests to the end, four at a time (they mostly wait), and tells how each ended, by function name.
     pub(crate) fn run(&self, selection: &Selection<'_>) -> Result<BTreeMap<String, Outcome>> {
-        let filter = format!("test(/(^|::)({})_[^:]*$/)", selection.prefixes.join("|"));
+        let expected: Vec<&Test> = self.tests.iter().filter(|test| selection.has(test)).collect();
+        // Binaries that are not named are not even asked what they hold.
+        let binaries: BTreeSet<&str> = expected.iter().map(|test| test.binary.as_str()).collect();
+        let binaries: Vec<String> = binaries.iter().map(|binary| format!("binary_id(={binary})")).collect();
+        let binaries = if binaries.is_empty() { "none()".to_owned() } else { binaries.join(" | ") };
+        let filter = format!("({binaries}) & test(/(^|::)({})_[^:]*$/)", selection.prefixes.join("|"));
         let mut command = cargo(&["nextest", "run", "--message-format", "libtest-json", "--no-fail-fast"]);
         command.args(["--test-threads", "4", "--no-tests", "pass", "--profile", selection.profile]);
         command.arg("--binaries-metadata").arg(&self.binaries);
@@ -101,9 +112,6 @@ impl Suite {
             bail!("the test runner gave up: {}", String::from_utf8_lossy(&output.stderr));
         }
         let outcomes = read_outcomes(&output)?;
-        let expected = self.tests.iter().filter(|test| {
-            !test.ignored && selection.prefixes.iter().any(|prefix| has_prefix(test.short_name(), prefix))
-        });
         for test in expected {
             ensure!(
                 outcomes.contains_key(test.short_name()),

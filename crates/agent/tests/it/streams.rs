@@ -171,6 +171,18 @@ async fn a_stream_without_end_is_cut_at_its_limit() {
 }
 
 #[tokio::test]
+async fn a_line_without_end_is_cut_at_its_limit() {
+    let limits = AnswerLimits { line_bytes_max: 100, ..AnswerLimits::default() };
+    let said = b"data: {\"choices\":[{\"delta\":{\"content\":\"more \"}}]}\n\n";
+    let endless = stream::iter([&said[..], said, b"data: "]).chain(stream::repeat(&b"aaaaaaaaaa"[..]));
+    let endless = endless.map(|piece: &'static [u8]| Ok::<_, Infallible>(Bytes::from_static(piece)));
+    let given: Vec<_> = answer(endless, Box::new(openai::Chunks::default()), limits).collect().await;
+    let texts = given.iter().filter(|item| matches!(item, Ok(Delta::Text(_)))).count();
+    assert_eq!(texts, 2);
+    assert!(matches!(given.last(), Some(Err(ProviderError::Cut { .. }))), "{given:?}");
+}
+
+#[tokio::test]
 async fn what_is_not_the_wire_format_is_told_and_ends_the_answer() {
     for (bytes, decoder) in [
         ("data: {\"choices\":\n\n", Box::new(openai::Chunks::default()) as Box<dyn Decoder>),

@@ -104,7 +104,7 @@ type Forge = fn(Case) -> Case;
 #[test]
 #[expect(clippy::too_many_lines, reason = "one short arm a forgery")]
 fn each_forged_history_is_found_out() {
-    let forged: [(&str, Class, Forge); 22] = [
+    let forged: [(&str, Class, Forge); 23] = [
         ("the end of the log is gone", Class::Lost, |mut case| {
             case.log.truncate(11);
             case
@@ -122,6 +122,11 @@ fn each_forged_history_is_found_out() {
         ("an accepted message is gone", Class::Lost, |case| {
             let case = unread(case);
             with_event(case, 5, &json!({ "step_started": { "run": 3 } }))
+        }),
+        ("a session in which nothing was accepted is gone", Class::Lost, |mut case| {
+            case.records.clear();
+            case.log.clear();
+            case
         }),
         ("the whole session is gone", Class::Lost, |mut case| {
             case.records.push(Record::Answered {

@@ -118,6 +118,21 @@ impl Client {
         Err(problem(status, &value))
     }
 
+    /// Asks for something long, which is read as it comes.
+    ///
+    /// # Errors
+    /// When the server says no.
+    pub(crate) async fn read(&self, path: &str) -> Result<reqwest::Response, ApiError> {
+        let away = |error: reqwest::Error| ApiError::Away(error.without_url().to_string());
+        let reply = self.request(Method::GET, path).send().await.map_err(away)?;
+        let status = reply.status();
+        if status.is_success() {
+            return Ok(reply);
+        }
+        let text = reply.text().await.unwrap_or_default();
+        Err(problem(status, &serde_json::from_str(&text).unwrap_or_default()))
+    }
+
     /// Makes a session under an id of our own, so that asking again makes no second one.
     ///
     /// # Errors

@@ -10,9 +10,13 @@ use serde_json::Value;
 
 use super::terminal::{plain, remark};
 use super::token::save_for_command_line;
-use crate::config::{Config, ModelConfig, ProviderConfig, config_directory, environment};
+use crate::config::{Config, ModelConfig, ProviderConfig, environment};
 use crate::file::write_private;
+use crate::people;
+use crate::vault::Vault;
 
+/// What a key that was typed is kept as.
+const KEY_NAME: &str = "model";
 const URL: &str = "http://127.0.0.1:8080/v1";
 
 /// Answers given on the command line are not asked for.
@@ -56,6 +60,7 @@ impl Init {
             model,
             key_env: None,
             key_file: None,
+            key_secret: None,
             window_tokens: 32_768,
             output_tokens_max: 4_096,
             tools: true,
@@ -75,9 +80,10 @@ impl Init {
         if variable {
             config.key_env = Some(key);
         } else if !key.is_empty() {
-            let file = config_directory().join("key");
-            write_private(&file, key.as_bytes()).with_context(|| format!("write {}", file.display()))?;
-            config.key_file = Some(file);
+            let data = Config::default().data;
+            let people = std::sync::Arc::new(people::open(&data)?);
+            Vault::open(&data, people)?.keep(people::by_hand(), KEY_NAME, &key)?;
+            config.key_secret = Some(KEY_NAME.to_owned());
         }
         let config = Config { models: vec![config], ..Config::default() };
         write_private(path, toml::to_string(&config)?.as_bytes())

@@ -3,20 +3,31 @@
 use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
-use super::terminal::say;
+use super::terminal::{remark, say};
 use crate::app::Server;
 use crate::config::{Config, environment};
+use crate::redact::CleanStderr;
+use crate::telemetry::Telemetry;
 
-pub(crate) async fn run(config: &Config) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<ExitCode> {
+    if let Some(parent) = parent {
+        end_with(parent)?;
+    }
     // Before anything else, so that no signal finds nobody.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    // What is in memory, secrets too, is not written to disk when the process dies.
+    if let Err(error) = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0) {
+        remark(&format!("everturn: a core dump could be written: {error}"));
+    }
     let filter = environment("EVERTURN_LOG").unwrap_or_else(|| "info".to_owned());
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter(EnvFilter::try_new(filter)?)
-        .init();
+    let telemetry = config.telemetry.as_ref().map(Telemetry::start).transpose()?;
+    let spans = telemetry.as_ref().map(Telemetry::layer);
+    let lines = tracing_subscriber::fmt::layer().with_writer(CleanStderr);
+    tracing_subscriber::registry().with(lines.with_filter(EnvFilter::try_new(filter)?)).with(spans).init();
     let server = Server::start(config).await?;
     if let Some(token) = &server.first_token {
         say(&format!(
@@ -32,5 +43,24 @@ pub(crate) async fn run(config: &Config) -> anyhow::Result<ExitCode> {
             }
         })
         .await;
+    if let Some(telemetry) = telemetry {
+        // It waits for the collector, and the collector is reached from these threads.
+        tokio::task::spawn_blocking(move || telemetry.end()).await?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has the system kill this process when the one that started it is gone.
+#[cfg(target_os = "linux")]
+fn end_with(parent: i32) -> anyhow::Result<()> {
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
+    // It may have ended before that was said.
+    anyhow::ensure!(nix::unistd::getppid().as_raw() == parent, "process {parent} is gone");
+    Ok(())
+}
+
+/// Other systems cannot be told; whoever starts this ends it.
+#[cfg(not(target_os = "linux"))]
+fn end_with(_parent: i32) -> anyhow::Result<()> {
+    Ok(())
 }

@@ -18,6 +18,24 @@ pub(crate) fn remark(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
+/// How far something long has come: a line on standard error, once a second.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    last: Option<tokio::time::Instant>,
+}
+
+impl Meter {
+    pub(crate) fn show(&mut self, what: &str, done: u64, all: u64) {
+        let now = tokio::time::Instant::now();
+        // What takes less than a second needs no progress.
+        let begun = *self.last.get_or_insert(now);
+        if now.duration_since(begun).as_secs() >= 1 {
+            self.last = Some(now);
+            remark(&format!("{what} {done} of {all} ({} %)", done * 100 / all.max(1)));
+        }
+    }
+}
+
 /// Text without characters that move the cursor or change the terminal.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use store::people::{Kind, People, Scope};
 use uuid::Uuid;
 
@@ -22,9 +22,9 @@ pub(crate) enum Token {
         /// Whose it is.
         #[arg(long, default_value = "owner", value_name = "NAME")]
         user: String,
-        /// What it allows; never more than its user may.
-        #[arg(long, value_enum, default_value_t = ScopeName::Manage)]
-        scope: ScopeName,
+        /// What it allows; `read`, `write` or `manage`, never more than its user may.
+        #[arg(long, default_value = Scope::Manage.as_str())]
+        scope: Scope,
         /// Save it for this command line instead of showing it.
         #[arg(long)]
         save: bool,
@@ -35,34 +35,13 @@ pub(crate) enum Token {
     Revoke { id: Uuid },
 }
 
-/// What a token allows.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ScopeName {
-    /// Read sessions.
-    Read,
-    /// Change them.
-    Write,
-    /// Manage people and access.
-    Manage,
-}
-
-impl From<ScopeName> for Scope {
-    fn from(name: ScopeName) -> Self {
-        match name {
-            ScopeName::Read => Self::Read,
-            ScopeName::Write => Self::Write,
-            ScopeName::Manage => Self::Manage,
-        }
-    }
-}
-
 impl Token {
     pub(crate) fn run(self, config: &Config) -> anyhow::Result<ExitCode> {
         let people = people::open(&config.data)?;
         match self {
             Self::New { name, user, scope, save } => {
                 let user = named(&people, &user)?.id;
-                let (_, token) = make_token(&people, by_hand(), user, &name, scope.into(), None)?;
+                let (_, token) = make_token(&people, by_hand(), user, &name, scope, None)?;
                 if save { keep(&token)? } else { say(&format!("{token}\n"))? }
             }
             Self::List => list(&people)?,

@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use store::people::Role;
 
 use super::terminal::{plain, remark, say};
@@ -17,8 +17,9 @@ pub(crate) enum User {
     /// Add a user. A password comes by `everturn user password`.
     Add {
         name: String,
-        #[arg(long, value_enum, default_value_t = RoleName::Member)]
-        role: RoleName,
+        /// `member`, or `owner`, who also manages the others.
+        #[arg(long, default_value = Role::Member.as_str())]
+        role: Role,
     },
     /// List everyone.
     List,
@@ -30,24 +31,11 @@ pub(crate) enum User {
     Enable { name: String },
 }
 
-/// What a user is to the server.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum RoleName {
-    /// Has sessions.
-    Member,
-    /// Also manages the others.
-    Owner,
-}
-
 impl User {
     pub(crate) fn run(self, config: &Config) -> anyhow::Result<ExitCode> {
         let people = people::open(&config.data)?;
         match self {
             Self::Add { name, role } => {
-                let role = match role {
-                    RoleName::Member => Role::Member,
-                    RoleName::Owner => Role::Owner,
-                };
                 people.add_user(by_hand(), name.trim(), role, None)?;
                 remark(&format!("Next: `everturn user password {}`.", plain(name.trim())));
             }

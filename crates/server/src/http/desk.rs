@@ -2,16 +2,18 @@
 //! asked without saying for whom.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use hub::{Clock, Create, Hit, Hub, ListFollower, ListQuery, ListRow, SessionHandle, Shelf, SystemClock};
-use session::{BlobHash, Message, SessionId, Time, TurnId, UserId};
-use store::people::{By, Credential, Kind, People, PeopleError, Scope};
+use hub::{
+    Clock, Create, Hit, Hub, ListFollower, ListQuery, ListRow, SessionHandle, Shelf, SystemClock, TagCount,
+};
+use session::{BlobHash, Message, ProjectId, SessionId, Time, TurnId, UserId};
+use store::people::{By, Credential, Kind, People, PeopleError, Role, Scope};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -19,6 +21,7 @@ use uuid::Uuid;
 use super::App;
 use super::error::{ErrorCode, Problem};
 use super::wire::MessageBody;
+use crate::uploads::Uploads;
 use crate::{people, secret};
 
 /// Streams that one user may have open.
@@ -32,6 +35,7 @@ pub(crate) struct Caller {
     pub(crate) credential: Credential,
     /// The most that is allowed.
     pub(crate) scope: Scope,
+    pub(crate) role: Role,
     hash: [u8; 32],
 }
 
@@ -42,29 +46,51 @@ pub(crate) struct Desks(Arc<Inner>);
 struct Inner {
     hub: Hub,
     people: Arc<People>,
+    uploads: Arc<Uploads>,
     /// Counts changes of who may what.
     changes: watch::Sender<u64>,
     streams: Mutex<HashMap<UserId, usize>>,
+    /// When credentials were used, until that is noted.
+    used: Mutex<HashMap<Uuid, Time>>,
     /// Ends open streams when the server stops.
     stop: CancellationToken,
 }
 
 impl Desks {
-    pub(crate) fn new(hub: Hub, people: Arc<People>, stop: CancellationToken) -> Self {
-        let (changes, streams) = (watch::Sender::new(0), Mutex::default());
-        Self(Arc::new(Inner { hub, people, changes, streams, stop }))
+    pub(crate) fn new(hub: Hub, people: Arc<People>, uploads: Arc<Uploads>, stop: CancellationToken) -> Self {
+        let (changes, streams, used) = (watch::Sender::new(0), Mutex::default(), Mutex::default());
+        Self(Arc::new(Inner { hub, people, uploads, changes, streams, used, stop }))
     }
 
-    /// Looks for changes that other processes make, until the server stops.
-    pub(crate) async fn look_for_changes(self) {
-        let mut known = self.0.people.changed_by_others().ok();
+    /// Until the server stops: looks for changes that other processes make, and notes when credentials were used.
+    pub(crate) async fn watch_access(self) {
+        let mut known = self.0.people.changes().ok();
         while tokio::time::timeout(LOOK, self.0.stop.cancelled()).await.is_err() {
-            let now = self.0.people.changed_by_others().ok();
+            let now = self.0.people.changes().ok();
             if now != known {
                 known = now;
                 self.tell_change();
             }
+            let used = std::mem::take(&mut *self.used());
+            if let Err(problem) = self.aside(move |people| people.note_uses(&used)).await {
+                // Who may what does not depend on it.
+                tracing::warn!(?problem, "when credentials were used was not noted");
+            }
         }
+    }
+
+    fn used(&self) -> MutexGuard<'_, HashMap<Uuid, Time>> {
+        self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works with people off the threads that serve.
+    async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&People) -> Result<T, PeopleError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let people = self.0.people.clone();
+        let worked = tokio::task::spawn_blocking(move || work(&people)).await;
+        Ok(worked.map_err(|error| Problem::new(ErrorCode::Unavailable, error.to_string()))??)
     }
 
     fn tell_change(&self) {
@@ -76,11 +102,13 @@ impl Desks {
         let hash = secret::hash(secret);
         let now = SystemClock.now();
         let found = self.0.people.verify(hash, now)?;
-        let Some((credential, scope)) = found.filter(|(credential, _)| credential.kind == kind) else {
+        let Some((credential, scope, role)) = found.filter(|(credential, ..)| credential.kind == kind) else {
             return Ok(None);
         };
-        self.0.people.note_use(&credential, now)?;
-        Ok(Some(Caller { credential, scope, hash }))
+        if credential.use_is_due(now) {
+            self.used().insert(credential.id, now);
+        }
+        Ok(Some(Caller { credential, scope, role, hash }))
     }
 
     /// The session that a share leads to, for reading.
@@ -96,6 +124,13 @@ impl Desks {
     pub(crate) fn people(&self) -> &Arc<People> {
         &self.0.people
     }
+}
+
+/// Which sessions of a shelf are listed; all when nothing is said.
+#[derive(Debug, Default)]
+pub(crate) struct Narrow {
+    pub(crate) project: Option<ProjectId>,
+    pub(crate) tag: Option<String>,
 }
 
 /// What one caller may see and do.
@@ -135,15 +170,26 @@ impl Desk {
         &self,
         work: impl FnOnce(&People) -> Result<T, PeopleError> + Send + 'static,
     ) -> Result<T, Problem> {
-        let people = self.desks.0.people.clone();
-        let changed = tokio::task::spawn_blocking(move || work(&people)).await;
+        let changed = self.desks.aside(work).await;
         self.desks.tell_change();
-        let changed = changed.map_err(|error| Problem::new(ErrorCode::Unavailable, error.to_string()))?;
-        Ok(changed?)
+        changed
+    }
+
+    /// Keeps something that changes nobody's access, off the threads that serve.
+    pub(crate) async fn keep<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&People) -> Result<T, PeopleError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        self.desks.aside(work).await
     }
 
     pub(crate) fn people(&self) -> &Arc<People> {
         &self.desks.0.people
+    }
+
+    /// Files on their way in; each is found by its user alone.
+    pub(crate) fn uploads(&self) -> &Arc<Uploads> {
+        &self.desks.0.uploads
     }
 
     /// A session of this user. One of somebody else is as unknown as one that never was.
@@ -158,10 +204,41 @@ impl Desk {
     pub(crate) async fn list(
         &self,
         shelf: Shelf,
+        narrow: Narrow,
         before: Option<(Time, SessionId)>,
         count: usize,
     ) -> Result<Vec<ListRow>, Problem> {
-        Ok(self.hub().list(ListQuery { user: self.user(), shelf, before, count }).await?)
+        let Narrow { project, tag } = narrow;
+        // A project that is gone has no sessions.
+        if let Some(project) = project
+            && !self.has_project(project)?
+        {
+            return Ok(Vec::new());
+        }
+        let query = ListQuery { user: self.user(), shelf, project, tag, before, count };
+        let mut rows = self.hub().list(query).await?;
+        for row in &mut rows {
+            row.project = self.shown(row.project)?;
+        }
+        Ok(rows)
+    }
+
+    /// Whether this user has a project.
+    pub(crate) fn has_project(&self, project: ProjectId) -> Result<bool, Problem> {
+        Ok(self.people().has_project(self.user(), project)?)
+    }
+
+    /// The project that a session is shown in: none once it is gone.
+    pub(crate) fn shown(&self, project: Option<ProjectId>) -> Result<Option<ProjectId>, Problem> {
+        match project {
+            Some(project) if self.has_project(project)? => Ok(Some(project)),
+            _ => Ok(None),
+        }
+    }
+
+    /// This user's tags, the most used first.
+    pub(crate) async fn tags(&self, count: usize) -> Result<Vec<TagCount>, Problem> {
+        Ok(self.hub().tags(self.user(), count).await?)
     }
 
     pub(crate) fn follow_list(&self) -> ListFollower {
@@ -202,9 +279,7 @@ impl Desk {
     pub(crate) async fn keep_file(&self, bytes: Vec<u8>) -> Result<BlobHash, Problem> {
         let file = self.hub().keep_blob(bytes).await?;
         let (user, noted) = (self.user(), file.clone());
-        let people = self.desks.0.people.clone();
-        let noting = tokio::task::spawn_blocking(move || people.note_upload(user, &noted));
-        noting.await.map_err(|error| Problem::new(ErrorCode::Unavailable, error.to_string()))??;
+        self.desks.aside(move |people| people.note_upload(user, &noted)).await?;
         Ok(file)
     }
 
@@ -251,20 +326,21 @@ pub(crate) struct OpenStream {
 }
 
 impl OpenStream {
+    /// The project that a session is shown in: none once it is gone, or when that cannot be looked up.
+    pub(crate) fn shown(&self, project: Option<ProjectId>) -> Option<ProjectId> {
+        let (people, user) = (&self.desks.0.people, self.caller.credential.user);
+        project.filter(|project| people.has_project(user, *project).unwrap_or(false))
+    }
+
     /// Waits until the server stops or the caller may no longer read.
     pub(crate) fn end(&self) -> BoxFuture<'static, ()> {
         let (desks, caller) = (self.desks.clone(), self.caller.clone());
+        let mut changes = desks.0.changes.subscribe();
         async move {
-            let mut changes = desks.0.changes.subscribe();
-            let revoked = async {
-                while changes.changed().await.is_ok() {
-                    // What cannot be looked up is not shown.
-                    let still = desks.0.people.verify(caller.hash, SystemClock.now());
-                    if !matches!(still, Ok(Some((_, scope))) if scope >= caller.scope.min(Scope::Read)) {
-                        return;
-                    }
-                }
-            };
+            // It is looked once at the beginning: what was taken away since the gate was passed counts too. What cannot
+            // be looked up is not shown.
+            let may = || matches!(desks.0.people.verify(caller.hash, SystemClock.now()), Ok(Some(_)));
+            let revoked = async { while may() && changes.changed().await.is_ok() {} };
             let expires = caller.credential.expires_at.map(|at| at.micros_since(SystemClock.now()));
             let expired = async {
                 match expires {
@@ -296,6 +372,11 @@ impl Drop for OpenStream {
 /// A session that is not there, in the same words whatever the reason.
 pub(crate) fn unknown(session: SessionId) -> Problem {
     Problem::new(ErrorCode::SessionNotFound, format!("There is no session {session}."))
+}
+
+/// A project that is not there, in the same words whatever the reason.
+pub(crate) fn no_project(project: ProjectId) -> Problem {
+    Problem::new(ErrorCode::ProjectNotFound, format!("There is no project {project}."))
 }
 
 /// A file that is not there, in the same words whatever the reason.

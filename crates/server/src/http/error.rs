@@ -41,6 +41,7 @@ error_codes! {
     BadName = "bad_name", UNPROCESSABLE_ENTITY, "The name cannot be used";
     BadPassword = "bad_password", UNPROCESSABLE_ENTITY, "The password cannot be used";
     BadRequest = "bad_request", BAD_REQUEST, "The request cannot be read";
+    BadTag = "bad_tag", UNPROCESSABLE_ENTITY, "The tag cannot be used";
     BadTitle = "bad_title", UNPROCESSABLE_ENTITY, "The title cannot be used";
     BeyondEnd = "beyond_end", CONFLICT, "There is no such entry yet";
     Damaged = "damaged", INTERNAL_SERVER_ERROR, "The session's log is damaged";
@@ -67,6 +68,7 @@ error_codes! {
     NothingToPutBack = "nothing_to_put_back", CONFLICT, "There is nothing to put back";
     NothingToRetry = "nothing_to_retry", CONFLICT, "There is no turn to answer again";
     NothingToUndo = "nothing_to_undo", CONFLICT, "There is nothing to take back";
+    ProjectNotFound = "project_not_found", NOT_FOUND, "There is no such project";
     QueueFull = "queue_full", CONFLICT, "Too many messages are waiting";
     RunsHeld = "runs_held", SERVICE_UNAVAILABLE, "No run starts at the moment";
     SessionExists = "session_exists", CONFLICT, "The id is in use";
@@ -75,7 +77,11 @@ error_codes! {
     TooMany = "too_many", TOO_MANY_REQUESTS, "That is too often or too many";
     TooManyAttachments = "too_many_attachments", UNPROCESSABLE_ENTITY, "Too many attachments";
     TooManyIds = "too_many_ids", CONFLICT, "The session has too many ids";
+    TooManyProjects = "too_many_projects", CONFLICT, "There are too many projects";
+    TooManyTags = "too_many_tags", UNPROCESSABLE_ENTITY, "The session has too many tags";
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Nothing was kept";
+    UploadNotFound = "upload_not_found", NOT_FOUND, "There is no such upload";
+    WrongOffset = "wrong_offset", CONFLICT, "The upload goes on elsewhere";
 }
 
 /// An error in the form of RFC 9457: what happened, what was kept, what to do next.
@@ -172,12 +178,22 @@ impl From<PeopleError> for Problem {
         match error {
             PeopleError::NameTaken => Self::new(ErrorCode::NameTaken, detail),
             PeopleError::UnknownUser => Self::new(ErrorCode::NoSuchThing, "There is no such user."),
+            PeopleError::TooManyProjects => Self::new(ErrorCode::TooManyProjects, detail),
             PeopleError::LastOwner => Self::new(ErrorCode::LastOwner, detail),
-            PeopleError::Newer { .. } | PeopleError::Foreign | PeopleError::File(_) => {
+            PeopleError::Newer { .. }
+            | PeopleError::Foreign
+            | PeopleError::Uploads(_)
+            | PeopleError::File(_) => {
                 tracing::error!(%error, "the file of people cannot be used");
                 Self::new(ErrorCode::Unavailable, "Who may what cannot be looked up at the moment.")
             }
         }
+    }
+}
+
+impl From<getrandom::Error> for Problem {
+    fn from(error: getrandom::Error) -> Self {
+        Self::new(ErrorCode::Unavailable, format!("The system has no randomness for a secret: {error}."))
     }
 }
 
@@ -202,6 +218,8 @@ fn of_rejected(rejected: Rejected) -> ErrorCode {
         Rejected::NothingToRetry => ErrorCode::NothingToRetry,
         Rejected::NothingToContinue | Rejected::RunOver => ErrorCode::NothingToContinue,
         Rejected::BadTitle => ErrorCode::BadTitle,
+        Rejected::BadTag => ErrorCode::BadTag,
+        Rejected::TooManyTags => ErrorCode::TooManyTags,
         Rejected::TooManyIds => ErrorCode::TooManyIds,
         Rejected::NoSuchId | Rejected::LastId | Rejected::NotMarked => ErrorCode::BadRequest,
         Rejected::RunsHeld => ErrorCode::RunsHeld,

@@ -4,18 +4,23 @@ use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use store::people::{Kind, Scope};
+use store::people::{Kind, Role, Scope};
+use tracing::Instrument;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use super::desk::Caller;
 use super::error::{ErrorCode, Problem};
 use super::{App, Peer};
+use crate::metrics;
 use crate::secret::SecretKind;
+
+/// What may be sent before it is known who asks.
+const STRANGER_BODY_MAX: usize = 16 * 1024;
 
 /// The cookie of a login. Its prefix makes browsers keep it to this host, to all paths, and to safe connections.
 pub(crate) const COOKIE: &str = "__Host-everturn";
@@ -31,6 +36,8 @@ pub(crate) enum Policy {
     Read,
     /// Whoever may change something.
     Write,
+    /// Owners who may read: what concerns the server as a whole.
+    Watch,
     /// Whoever manages people and access.
     Manage,
 }
@@ -39,7 +46,7 @@ impl Policy {
     fn scope(self) -> Option<Scope> {
         match self {
             Self::Anyone => None,
-            Self::Read => Some(Scope::Read),
+            Self::Read | Self::Watch => Some(Scope::Read),
             Self::Write => Some(Scope::Write),
             Self::Manage => Some(Scope::Manage),
         }
@@ -61,8 +68,11 @@ impl Gate {
     pub(crate) fn route(mut self, policy: Policy, routes: UtoipaMethodRouter<App>) -> Self {
         let (schemas, paths, methods) = routes;
         let methods = match policy.scope() {
-            None => methods,
-            Some(scope) => methods.layer(middleware::from_fn_with_state((self.app.clone(), scope), admit)),
+            None => methods.layer(DefaultBodyLimit::max(STRANGER_BODY_MAX)),
+            Some(scope) => {
+                let asked = Asked { scope, owner: policy == Policy::Watch };
+                methods.layer(middleware::from_fn_with_state((self.app.clone(), asked), admit))
+            }
         };
         self.router = self.router.routes((schemas, paths, methods));
         self
@@ -73,8 +83,16 @@ impl Gate {
     }
 }
 
-async fn admit(State((app, scope)): State<(App, Scope)>, mut request: Request, next: Next) -> Response {
-    match caller(&app, scope, &request) {
+/// What a policy asks of a caller.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    scope: Scope,
+    /// Whether only owners pass.
+    owner: bool,
+}
+
+async fn admit(State((app, asked)): State<(App, Asked)>, mut request: Request, next: Next) -> Response {
+    match caller(&app, asked, &request) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -84,7 +102,7 @@ async fn admit(State((app, scope)): State<(App, Scope)>, mut request: Request, n
 }
 
 /// Who asks, if he may. The same look whatever carried the secret.
-fn caller(app: &App, scope: Scope, request: &Request) -> Result<Caller, Problem> {
+fn caller(app: &App, asked: Asked, request: &Request) -> Result<Caller, Problem> {
     let nobody = || {
         Problem::new(
             ErrorCode::NotAuthorised,
@@ -100,9 +118,13 @@ fn caller(app: &App, scope: Scope, request: &Request) -> Result<Caller, Problem>
             format!("A browser sends `{CHANGE_HEADER}: 1` with every change."),
         ));
     }
+    let scope = asked.scope;
     if caller.scope < scope {
         let detail = format!("This needs `{}`, and you may `{}`.", scope.as_str(), caller.scope.as_str());
         return Err(Problem::new(ErrorCode::Forbidden, detail));
+    }
+    if asked.owner && caller.role != Role::Owner {
+        return Err(Problem::new(ErrorCode::Forbidden, "This is for owners."));
     }
     Ok(caller)
 }
@@ -199,12 +221,19 @@ const HEADERS: [(HeaderName, &str); 6] = [
 
 /// Puts the headers on that every answer carries, and turns a panic into an answer: one request never ends the others.
 pub(crate) async fn dress(State(app): State<App>, request: Request, next: Next) -> Response {
-    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let begun = tokio::time::Instant::now();
+    // Named by its route: what stands in a path may be a secret.
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
+    let span =
+        tracing::info_span!("request", method = %request.method(), route, status = tracing::field::Empty);
+    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(span.clone()).await;
     let mut response = answered.unwrap_or_else(|_| {
         tracing::error!("a request failed in a way that nobody thought of");
         let detail = "This is a fault of the server; what was answered before is kept.";
         Problem::new(ErrorCode::Internal, detail).into_response()
     });
+    span.record("status", response.status().as_u16());
+    metrics::count_answer(response.status().as_u16(), begun.elapsed());
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         if !headers.contains_key(&name) {
@@ -216,4 +245,105 @@ pub(crate) async fn dress(State(app): State<App>, request: Request, next: Next) 
         headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpStream;
+    use std::time::Duration;
+
+    use hub::Create;
+    use session::UserId;
+    use tokio::net::TcpListener;
+    use tokio_util::sync::CancellationToken;
+
+    use super::super::{route, serve};
+    use super::*;
+    use crate::app::Server;
+    use crate::config::{Config, environment};
+
+    /// Requests of a block, and blocks of each kind, in turn.
+    const REQUESTS: usize = 200;
+    const BLOCKS: usize = 3;
+
+    /// Asks for a page again and again over one connection.
+    fn block(socket: &mut BufReader<TcpStream>, token: &str) -> Duration {
+        let begun = tokio::time::Instant::now();
+        for _ in 0..REQUESTS {
+            let asked = format!(
+                "GET /api/v1/sessions?count=50 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n"
+            );
+            socket.get_mut().write_all(asked.as_bytes()).unwrap();
+            let mut length = 0;
+            for at in 0.. {
+                let mut line = String::new();
+                socket.read_line(&mut line).unwrap();
+                assert!(at > 0 || line.contains(" 200 "), "{line}");
+                if let Some(text) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = text.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            assert!(length > 50 * 100, "a page of fifty sessions");
+            let mut body = vec![0; length];
+            socket.read_exact(&mut body).unwrap();
+        }
+        begun.elapsed()
+    }
+
+    async fn served(router: axum::Router) -> BufReader<TcpStream> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let place = listener.local_addr().unwrap();
+        crate::spawn::spawn(serve(listener, None, router, CancellationToken::new()));
+        let socket = TcpStream::connect(place).unwrap();
+        socket.set_nodelay(true).unwrap();
+        BufReader::new(socket)
+    }
+
+    /// `just bench-gate` runs this in a released build, for longer.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn the_gate_costs_a_page_of_the_list_little() {
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let directory = tempfile::tempdir().unwrap();
+        let (server, app, token) = Server::for_test(Config {
+            data: directory.path().join("data"),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            ..Config::default()
+        })
+        .await;
+        for number in 0..50 {
+            let title = Some(format!("Session {number} about a few things"));
+            let create = Create { session: None, title, after: None, user: UserId::FIRST };
+            server.hub().create(create).await.unwrap();
+        }
+        let caller = app.desks.admit(&token, Kind::Token).unwrap().unwrap();
+        let list = axum::routing::get(route::sessions::list);
+        let bare = axum::Router::new().route("/api/v1/sessions", list);
+        let mut bare = served(bare.layer(axum::Extension(caller)).with_state(app)).await;
+        let mut gated = served(server.router()).await;
+        let blocks = environment("GATE_BLOCKS").and_then(|count| count.parse().ok()).unwrap_or(BLOCKS);
+        let measured = tokio::task::spawn_blocking(move || {
+            let (mut with, mut without) = (Duration::MAX, Duration::MAX);
+            block(&mut gated, &token);
+            for _ in 0..blocks {
+                with = with.min(block(&mut gated, &token));
+                without = without.min(block(&mut bare, &token));
+            }
+            (with, without)
+        });
+        let (with, without) = measured.await.unwrap();
+        let rate = |took: Duration| REQUESTS as f64 / took.as_secs_f64();
+        let cost = 1.0 - rate(with) / rate(without);
+        let (reached, goal) =
+            if blocks > BLOCKS { (cost <= 0.10, "<=0.10") } else { (cost <= 0.20, "<=0.20") };
+        let verdict = if reached { "ok" } else { "short" };
+        println!("# pages a second: {:.0} with the gate, {:.0} without", rate(with), rate(without));
+        println!("gate.cost {cost:.3} {goal} {verdict}");
+        println!("bench-gate {verdict}");
+        // A build for tests has other prices.
+        assert!(reached || cfg!(debug_assertions), "the gate costs {cost:.3} of a page");
+    }
 }

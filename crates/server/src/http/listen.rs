@@ -2,12 +2,12 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 /// Connections at once. Each may hold a stream open for hours.
-const CONNECTIONS_MAX: usize = 10_000;
+const CONNECTIONS_MAX: u32 = 10_000;
 /// Longest wait for the head of a request.
 const HEAD_MAX: Duration = Duration::from_secs(30);
 /// How long requests that are being answered have to end once the server stops.
@@ -33,8 +33,7 @@ pub(crate) async fn serve(
     router: axum::Router,
     stop: CancellationToken,
 ) {
-    let connections = GracefulShutdown::new();
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
     loop {
         let accepted = tokio::select! {
             biased;
@@ -57,17 +56,17 @@ pub(crate) async fn serve(
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "small writes may wait");
         }
-        let answering = Answering { router: router.clone(), peer, tls: tls.clone() };
-        let watcher = connections.watcher();
+        let answering = Answering { router: router.clone(), peer, tls: tls.clone(), stop: stop.clone() };
         crate::spawn::spawn(async move {
-            if let Err(error) = answering.run(socket, watcher).await {
+            if let Err(error) = answering.run(socket).await {
                 tracing::debug!(%error, "a connection ended");
             }
             drop(permit);
         });
     }
     drop(listener);
-    if tokio::time::timeout(CLOSE_MAX, connections.shutdown()).await.is_err() {
+    // All of them are there again once every connection has ended.
+    if tokio::time::timeout(CLOSE_MAX, room.acquire_many(CONNECTIONS_MAX)).await.is_err() {
         tracing::info!("some requests were cut off");
     }
 }
@@ -77,15 +76,16 @@ struct Answering {
     router: axum::Router,
     peer: SocketAddr,
     tls: Option<TlsAcceptor>,
+    stop: CancellationToken,
 }
 
 impl Answering {
-    async fn run(self, socket: TcpStream, watcher: Watcher) -> anyhow::Result<()> {
+    async fn run(self, socket: TcpStream) -> anyhow::Result<()> {
         match self.tls.clone() {
-            None => self.answer(socket, watcher).await,
+            None => self.answer(socket).await,
             Some(tls) => {
                 let safe = tokio::time::timeout(HEAD_MAX, tls.accept(socket)).await??;
-                self.answer(safe, watcher).await
+                self.answer(safe).await
             }
         }
     }
@@ -93,9 +93,8 @@ impl Answering {
     async fn answer(
         self,
         socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        watcher: Watcher,
     ) -> anyhow::Result<()> {
-        let (router, peer) = (self.router, self.peer);
+        let (router, peer, stop) = (self.router, self.peer, self.stop);
         let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
             let router = router.clone();
             request.extensions_mut().insert(Peer(peer));
@@ -110,6 +109,11 @@ impl Answering {
         });
         let mut builder = hyper::server::conn::http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX).keep_alive(true);
-        Ok(watcher.watch(builder.serve_connection(TokioIo::new(socket), service)).await?)
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(socket), service).with_upgrades());
+        tokio::select! {
+            ended = connection.as_mut() => return Ok(ended?),
+            () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        Ok(connection.await?)
     }
 }

@@ -1,11 +1,20 @@
 //! The routes, one file a subject.
 
 pub(super) mod attachments;
+pub(super) mod audit;
 pub(super) mod events;
+pub(super) mod export;
 pub(super) mod health;
+pub(super) mod live;
+pub(super) mod login;
 pub(super) mod messages;
+pub(super) mod metrics;
 pub(super) mod models;
-pub(super) mod people;
+pub(super) mod projects;
+pub(super) mod secrets;
 pub(super) mod sessions;
 pub(super) mod shares;
+pub(super) mod tokens;
 pub(super) mod turns;
+pub(super) mod uploads;
+pub(super) mod users;

@@ -57,7 +57,7 @@ pub(crate) fn reply(stream: impl Stream<Item = Result<Bytes, Infallible>> + Send
 struct Pulse {
     end: BoxFuture<'static, ()>,
     alarm: Alarm,
-    _stream: OpenStream,
+    stream: OpenStream,
 }
 
 /// What happened first.
@@ -69,7 +69,7 @@ enum Heard<T> {
 
 impl Pulse {
     fn new(stream: OpenStream) -> Self {
-        Self { end: stream.end(), alarm: Alarm::new(Instant::now() + HEARTBEAT), _stream: stream }
+        Self { end: stream.end(), alarm: Alarm::new(Instant::now() + HEARTBEAT), stream }
     }
 
     /// Waits for what is told next. May be dropped while it waits as far as `told` may.
@@ -129,8 +129,7 @@ pub(crate) fn entries(
 fn write(out: &mut BytesMut, followed: &Followed) {
     match followed {
         Followed::Entry(entry) => {
-            let body = EntryBody { seq: entry.seq.0, time: entry.time.0, event: &entry.event };
-            event(out, "entry", Some(entry.seq.0), &body);
+            event(out, "entry", Some(entry.seq.0), &EntryBody::from(entry.as_ref()));
         }
         Followed::CaughtUp => event(out, "caught_up", None, &serde_json::json!({})),
     }
@@ -153,7 +152,10 @@ pub(crate) fn changes(
             Heard::Stopped => return None,
             Heard::Quiet => out.put_slice(BEAT),
             Heard::Told(change) => match change.as_deref() {
-                Ok(Change::Line(line)) => event(&mut out, "line", None, &Line::from(line)),
+                Ok(Change::Line(line)) => {
+                    let project = pulse.stream.shown(line.project).map(|project| project.0);
+                    event(&mut out, "line", None, &Line { project, ..Line::from(line) });
+                }
                 Ok(Change::Gone { session, .. }) => {
                     event(&mut out, "gone", None, &serde_json::json!({ "session": session }));
                 }

@@ -105,6 +105,9 @@ pub(crate) struct Line {
     pub(crate) pinned: bool,
     pub(crate) archived: bool,
     pub(crate) trashed: bool,
+    pub(crate) tags: Vec<String>,
+    /// The project that it stands in.
+    pub(crate) project: Option<Uuid>,
     /// The end of the log that it was read from, in a feed; of two lines the one with the higher is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) seq: Option<u64>,
@@ -121,6 +124,8 @@ impl From<hub::ListRow> for Line {
             pinned: row.pinned,
             archived: row.archived,
             trashed: row.trashed,
+            tags: row.tags,
+            project: row.project.map(|project| project.0),
             seq: None,
         }
     }
@@ -137,6 +142,8 @@ impl From<&hub::Line> for Line {
             pinned: line.pinned,
             archived: line.archived,
             trashed: line.trashed,
+            tags: line.tags.clone(),
+            project: line.project.map(|project| project.0),
             seq: Some(line.seq.0),
         }
     }
@@ -148,7 +155,6 @@ pub(crate) struct SessionBody {
     pub(crate) session: Uuid,
     /// The session's state: title, turns with their answers and marks, waiting messages, the run that is going on.
     #[serde(flatten)]
-    #[schema(value_type = Object)]
     pub(crate) view: session::View,
 }
 
@@ -157,5 +163,40 @@ pub(crate) struct SessionBody {
 pub(crate) struct EntryBody<'a> {
     pub(crate) seq: u64,
     pub(crate) time: i64,
-    pub(crate) event: &'a session::Event,
+    pub(crate) event: EventBody<'a>,
+}
+
+/// What happened. A kind that this version does not know is told as it was kept: a reader may know it, or skip it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum EventBody<'a> {
+    Known(&'a session::Event),
+    Kept(serde_json::Value),
+}
+
+impl<'a> From<&'a session::Entry> for EntryBody<'a> {
+    fn from(entry: &'a session::Entry) -> Self {
+        let event = match &entry.event {
+            session::Event::Unknown { .. } => {
+                EventBody::Kept(serde_json::from_str(&entry.body).unwrap_or_default())
+            }
+            event => EventBody::Known(event),
+        };
+        Self { seq: entry.seq.0, time: entry.time.0, event }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use session::{Entry, Epoch, Link, Seq, Time};
+
+    use super::EntryBody;
+
+    #[test]
+    fn an_entry_of_an_unknown_kind_is_told_as_it_stands() {
+        let body = r#"{ "weather_changed" : {"to":"föhn"} }"#;
+        let entry = Entry::open(&Link::START, Seq(1), Time(5), Epoch(1), body, None).unwrap();
+        let told = serde_json::to_string(&EntryBody::from(&entry)).unwrap();
+        assert_eq!(told, r#"{"seq":1,"time":5,"event":{"weather_changed":{"to":"föhn"}}}"#);
+    }
 }

@@ -17,7 +17,7 @@ const BY_SECRET: [&str; 2] = ["/api/v1/login", "/api/v1/shared/{secret}"];
 /// A path with an id in every place for one.
 pub(crate) fn filled(path: &str, id: &str) -> String {
     let path = path.replace("{turn}", "1").replace("{blob}", &"0".repeat(64)).replace("{secret}", "evs_00");
-    ["{session}", "{user}", "{token}", "{login}", "{share}"]
+    ["{session}", "{user}", "{token}", "{login}", "{share}", "{project}", "{upload}"]
         .into_iter()
         .fold(path, |path, place| path.replace(place, id))
 }

@@ -2,9 +2,15 @@
 
 mod access;
 mod command_line;
+mod exporting;
 mod following;
 mod lists;
+mod living;
+mod operating;
+mod organising;
 mod people;
 mod posting;
+mod selftest;
 mod stage;
 mod stopping;
+mod uploading;

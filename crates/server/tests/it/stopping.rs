@@ -27,3 +27,22 @@ fn a_run_that_can_end_ends_and_a_message_that_came_meanwhile_is_answered_after_t
     assert_eq!(view["turns"][0]["marker"], json!(null));
     assert_eq!(text(&view["turns"][1]), "second.1 second.2 second.3 ");
 }
+
+#[test]
+fn a_server_that_was_stopped_left_everything_in_the_database_itself() {
+    let mut stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    let turn = stage.client.post(&session, "say 3 of kept").unwrap()["turn"].as_u64();
+    stage.client.follow(&session, turn).unwrap().until("run_ended").unwrap();
+    let mut server = stage.server.take().unwrap();
+    signal(&server.0, Signal::SIGTERM).unwrap();
+    assert!(server.0.wait().unwrap().success());
+    for name in ["everturn.db-wal", "everturn.db-shm"] {
+        let path = stage.setup.data.join(name);
+        if path.exists() {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    stage.server = Some(stage.setup.serve().unwrap());
+    assert_eq!(text(&stage.view(&session)["turns"][0]), "kept.1 kept.2 kept.3 ");
+}

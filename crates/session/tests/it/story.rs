@@ -125,6 +125,8 @@ every_rejection!(
     NothingToContinue,
     RunOver,
     BadTitle,
+    BadTag,
+    TooManyTags,
     TooManyIds,
     NoSuchId,
     LastId,

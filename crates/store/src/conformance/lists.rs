@@ -1,15 +1,15 @@
 //! The list of sessions: order, pages, shelves, and what touches a row.
 
-use session::{CallNo, Command, Flag, Outcome, Progress, Time, Usage, UserId};
+use session::{CallNo, Command, Flag, Outcome, Progress, ProjectId, Time, Usage, UserId};
 
 use super::Fresh;
 use super::author::{Author, NODE, START, id};
-use crate::catalog::{ListQuery, ListRow, Shelf};
+use crate::catalog::{ListQuery, ListRow, Shelf, TagCount, Trashed};
 use crate::{Claiming, Store};
 
 /// A shelf as a whole.
 pub(super) async fn list(store: &dyn Store, shelf: Shelf) -> Vec<ListRow> {
-    store.list(ListQuery { user: UserId::FIRST, shelf, before: None, count: usize::MAX }).await.unwrap()
+    store.list(ListQuery::of(UserId::FIRST, shelf)).await.unwrap()
 }
 
 /// The row that a log folds to.
@@ -39,7 +39,7 @@ pub async fn each_user_has_his_own_list_and_finds_his_own_words(fresh: &dyn Fres
     sessions.push((branch, ann));
     store.settle().await.unwrap();
     for user in [ann, bob, UserId::FIRST, UserId(id(903).0)] {
-        let query = ListQuery { user, shelf: Shelf::Active, before: None, count: 100 };
+        let query = ListQuery::of(user, Shelf::Active);
         let mut listed: Vec<_> = store.list(query).await.unwrap().iter().map(|row| row.session).collect();
         listed.sort();
         let own: Vec<_> =
@@ -54,6 +54,15 @@ pub async fn each_user_has_his_own_list_and_finds_his_own_words(fresh: &dyn Fres
         // Others' words do not use up the page.
         assert_eq!(store.search(user, "herons".to_owned(), 1).await.unwrap().len(), own.len().min(1));
     }
+    // Where a page begins tells nothing of sessions that are somebody else's.
+    let time =
+        store.list(ListQuery { count: 1, ..ListQuery::of(bob, Shelf::Active) }).await.unwrap()[0].active_at;
+    let mut pages = Vec::new();
+    for foreign in [id(1), id(3), id(4), id(5), id(77)] {
+        let query = ListQuery { before: Some((time, foreign)), ..ListQuery::of(bob, Shelf::Active) };
+        pages.push(store.list(query).await.unwrap());
+    }
+    assert!(pages.iter().all(|page| *page == pages[4]), "{pages:?}");
     assert_eq!(store.belongs(id(77), UserId::FIRST).await, Ok(false));
     let claim = store.claim(id(6), NODE, Claiming::New, START).await.unwrap();
     assert_eq!(store.belongs(claim.session, UserId::FIRST).await, Ok(false), "not begun yet");
@@ -93,7 +102,7 @@ pub async fn pages_of_the_list_join(fresh: &dyn Fresh) {
         loop {
             let before = joined.last().map(|row| (row.active_at, row.session));
             let page = store
-                .list(ListQuery { user: UserId::FIRST, shelf: Shelf::Active, before, count })
+                .list(ListQuery { before, count, ..ListQuery::of(UserId::FIRST, Shelf::Active) })
                 .await
                 .unwrap();
             if page.is_empty() {
@@ -225,4 +234,139 @@ pub async fn sessions_that_owe_are_found(fresh: &dyn Fresh) {
     assert_eq!(store.owing().await.unwrap(), [id(2)]);
     let rows = list(&*store, Shelf::Active).await;
     assert!([&authors[1], &authors[2], &branch].iter().all(|author| rows.contains(&row(author))));
+}
+
+fn tags(tags: &[&str]) -> Command {
+    Command::SetTags { tags: tags.iter().map(|tag| (*tag).to_owned()).collect() }
+}
+
+fn counted(counts: &[(&str, u64)]) -> Vec<TagCount> {
+    counts.iter().map(|(tag, sessions)| TagCount { tag: (*tag).to_owned(), sessions: *sessions }).collect()
+}
+
+pub async fn a_list_is_narrowed_by_tag_and_by_project(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let (birds, lakes) = (ProjectId(id(801).0), ProjectId(id(802).0));
+    let bob = UserId(id(902).0);
+    let mut authors = Vec::new();
+    for number in 0..12 {
+        let user = if number % 4 == 3 { bob } else { UserId::FIRST };
+        let mut author = Author::create_for(&*store, id(number), user).await;
+        let own = [&["heron"][..], &["heron", "reed"], &[]][usize::try_from(number % 3).unwrap()];
+        author.ask(&*store, tags(own)).await;
+        let project = [Some(birds), None, Some(lakes)][usize::try_from(number % 3).unwrap()];
+        author.ask(&*store, Command::SetProject { project }).await;
+        author.now = seconds(i64::try_from(number / 2).unwrap());
+        author.turn(&*store, "question", "answer").await;
+        if number == 6 {
+            author.ask(&*store, Command::SetFlag { flag: Flag::Trashed, on: true }).await;
+        }
+        authors.push((author, user));
+    }
+    store.settle().await.unwrap();
+    let store = fresh.reopen(store);
+    for user in [UserId::FIRST, bob, UserId(id(903).0)] {
+        for shelf in [Shelf::Active, Shelf::Archived, Shelf::Trash] {
+            for project in [None, Some(birds), Some(lakes), Some(ProjectId(id(803).0))] {
+                for tag in [None, Some("heron"), Some("reed"), Some("her"), Some("%")] {
+                    let tag = tag.map(str::to_owned);
+                    let whole = store.list(ListQuery::of(user, shelf)).await.unwrap();
+                    let fits = |row: &ListRow| {
+                        (project.is_none() || row.project == project)
+                            && tag.as_ref().is_none_or(|tag| row.tags.contains(tag))
+                    };
+                    let expected: Vec<ListRow> = whole.into_iter().filter(fits).collect();
+                    let mut joined: Vec<ListRow> = Vec::new();
+                    loop {
+                        let before = joined.last().map(|row| (row.active_at, row.session));
+                        let of = ListQuery::of(user, shelf);
+                        let query = ListQuery { project, tag: tag.clone(), before, count: 2, ..of };
+                        let page = store.list(query).await.unwrap();
+                        if page.is_empty() {
+                            break;
+                        }
+                        joined.extend(page);
+                    }
+                    assert_eq!(joined, expected, "{user}, {shelf:?}, {project:?}, {tag:?}");
+                }
+            }
+        }
+    }
+    for (author, user) in &authors {
+        let shelf = row(author).shelf();
+        assert!(store.list(ListQuery::of(*user, shelf)).await.unwrap().contains(&row(author)));
+    }
+}
+
+pub async fn tags_are_counted_for_their_user_outside_the_trash(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let bob = UserId(id(902).0);
+    let mut authors = Vec::new();
+    for (number, user, own) in [
+        (1, UserId::FIRST, &["heron", "reed"][..]),
+        (2, UserId::FIRST, &["Reed"]),
+        (3, UserId::FIRST, &["stork"]),
+        (4, bob, &["heron", "secret"]),
+        (5, UserId::FIRST, &["nest"]),
+    ] {
+        let mut author = Author::create_for(&*store, id(number), user).await;
+        author.ask(&*store, tags(own)).await;
+        authors.push(author);
+    }
+    authors[2].ask(&*store, Command::SetFlag { flag: Flag::Trashed, on: true }).await;
+    authors[4].ask(&*store, Command::SetFlag { flag: Flag::Archived, on: true }).await;
+    assert_eq!(
+        store.tags(UserId::FIRST, 100).await.unwrap(),
+        counted(&[("reed", 2), ("heron", 1), ("nest", 1)])
+    );
+    assert_eq!(store.tags(UserId::FIRST, 1).await.unwrap(), counted(&[("reed", 2)]));
+    assert_eq!(store.tags(bob, 100).await.unwrap(), counted(&[("heron", 1), ("secret", 1)]));
+    // A branch has the tags of its origin, and others go with the session.
+    let branch = authors[0].branch(&*store, id(9), authors[0].end().seq).await;
+    assert_eq!(row(&branch).tags, ["heron", "reed"]);
+    authors[0].ask(&*store, tags(&["reed"])).await;
+    store.erase(authors[1].claim).await.unwrap();
+    let store = fresh.reopen(store);
+    assert_eq!(
+        store.tags(UserId::FIRST, 100).await.unwrap(),
+        counted(&[("reed", 2), ("heron", 1), ("nest", 1)])
+    );
+    let query = ListQuery { tag: Some("heron".to_owned()), ..ListQuery::of(UserId::FIRST, Shelf::Active) };
+    assert_eq!(store.list(query).await.unwrap(), [row(&branch)]);
+}
+
+pub async fn the_trash_is_found_by_how_long_something_is_there(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let bob = UserId(id(902).0);
+    let mut authors = Vec::new();
+    for (number, user, at) in [(1, UserId::FIRST, 30), (2, bob, 10), (3, bob, 20), (4, bob, 20), (5, bob, 5)]
+    {
+        let mut author = Author::create_for(&*store, id(number), user).await;
+        author.now = seconds(at);
+        author.ask(&*store, Command::SetFlag { flag: Flag::Trashed, on: true }).await;
+        authors.push((author, user));
+    }
+    // Put there again it is there since the first time; taken out it is not there; put back it is there anew.
+    for (author, _) in &mut authors {
+        author.now = seconds(40);
+    }
+    let set = |on| Command::SetFlag { flag: Flag::Trashed, on };
+    authors[1].0.ask(&*store, set(true)).await;
+    authors[4].0.ask(&*store, set(false)).await;
+    let store = fresh.reopen(store);
+    let one = |at: usize, since: i64| {
+        let (author, user) = &authors[at];
+        Trashed {
+            session: author.id(),
+            user: *user,
+            since: row(author).trashed_at.filter(|time| *time >= seconds(since)).unwrap(),
+        }
+    };
+    let (two, three, four) = (one(1, 10), one(2, 20), one(3, 20));
+    assert_eq!(store.trashed(seconds(25), None, 100).await.unwrap(), [two, three, four]);
+    assert_eq!(store.trashed(seconds(25), None, 2).await.unwrap(), [two, three]);
+    assert_eq!(store.trashed(seconds(25), Some((three.since, three.session)), 2).await.unwrap(), [four]);
+    assert_eq!(store.trashed(seconds(9), None, 100).await.unwrap(), []);
+    store.erase(authors[1].0.claim).await.unwrap();
+    assert_eq!(store.trashed(seconds(100), Some((two.since, two.session)), 1).await.unwrap(), [three]);
 }

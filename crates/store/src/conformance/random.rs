@@ -5,17 +5,17 @@ mod commands;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use session::{BlobHash, MessageKey, Runs, Seq, SessionId, TurnId, UserId};
+use session::{BlobHash, MessageKey, Runs, Seq, SessionId, Time, TurnId, UserId};
 
 use super::Fresh;
 use super::author::{Author, NODE, id, read_all};
 use super::lists::list;
 use crate::blob::Blobs;
-use crate::catalog::{Hit, Shelf};
+use crate::catalog::{Hit, ListQuery, Shelf};
 use crate::memory::MemoryStore;
 use crate::{Append, Catalog, Claiming, LogStore, Snapshot, Store};
 
-use commands::{KEYS, WORDS};
+use commands::{KEYS, PROJECT, WORDS};
 
 /// Worlds of one mix, each from its own seed.
 const SEEDS: u64 = 50;
@@ -272,6 +272,18 @@ impl World {
         for shelf in [Shelf::Active, Shelf::Archived, Shelf::Trash] {
             assert_eq!(list(store, shelf).await, list(model, shelf).await, "{when}");
         }
+        for (shelf, project, tag) in [
+            (Shelf::Active, None, Some("heron")),
+            (Shelf::Active, Some(PROJECT), None),
+            (Shelf::Archived, Some(PROJECT), Some("reed")),
+        ] {
+            let of = ListQuery::of(UserId::FIRST, shelf);
+            let query = ListQuery { project, tag: tag.map(str::to_owned), ..of };
+            assert_eq!(store.list(query.clone()).await, model.list(query).await, "{when}");
+        }
+        assert_eq!(store.tags(UserId::FIRST, 100).await, model.tags(UserId::FIRST, 100).await, "{when}");
+        let (ever, all) = (Time(i64::MAX), usize::MAX);
+        assert_eq!(store.trashed(ever, None, all).await, model.trashed(ever, None, all).await, "{when}");
         assert_eq!(store.open_runs().await, model.open_runs().await, "{when}");
         assert_eq!(store.waiting().await, model.waiting().await, "{when}");
         for words in WORDS.iter().map(|word| (*word).to_owned()).chain([WORDS[..2].join(" ")]) {

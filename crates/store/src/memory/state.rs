@@ -9,7 +9,9 @@ use session::{
 };
 
 use crate::binding::{Binding, Bound, ChatRow};
-use crate::catalog::{Document, Hit, ListQuery, ListRow, TurnIndex, TurnRow, document};
+use crate::catalog::{
+    Document, Hit, ListQuery, ListRow, Shelf, TagCount, Trashed, TurnIndex, TurnRow, document,
+};
 use crate::claim::HEARTBEAT_MICROS_MAX;
 use crate::error::{AppendError, ClaimError, OpenError, ReadError};
 use crate::{Append, Claim, Claiming, KeyUse, OpenRun, Opened, Snapshot};
@@ -241,14 +243,54 @@ impl State {
 
     pub(super) fn list(&self, query: &ListQuery) -> Vec<ListRow> {
         let place = |time: Time, session: SessionId| (time, self.made(session).unwrap_or(usize::MAX));
-        let before = query.before.map(|(time, session)| place(time, session));
+        // A session of somebody else is as unknown as one that never was.
+        let own = |session: SessionId| {
+            self.made(session).filter(|at| self.logs[*at].list_row().user == query.user).unwrap_or(usize::MAX)
+        };
+        let before = query.before.map(|(time, session)| (time, own(session)));
         let mut rows: Vec<_> = (self.logs.iter().filter(|log| !log.own().is_empty()).map(Log::list_row))
             .filter(|row| row.user == query.user && row.shelf() == query.shelf)
+            .filter(|row| query.project.is_none() || row.project == query.project)
+            .filter(|row| query.tag.as_ref().is_none_or(|tag| row.tags.contains(tag)))
             .map(|row| (place(row.active_at, row.session), row))
             .filter(|(place, _)| before.is_none_or(|before| *place < before))
             .collect();
         rows.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
         rows.into_iter().take(query.count).map(|(_, row)| row).collect()
+    }
+
+    fn rows(&self) -> impl Iterator<Item = ListRow> {
+        self.logs.iter().filter(|log| !log.own().is_empty()).map(Log::list_row)
+    }
+
+    pub(super) fn tags(&self, user: UserId, count: usize) -> Vec<TagCount> {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for row in self.rows().filter(|row| row.user == user && row.shelf() != Shelf::Trash) {
+            for tag in row.tags {
+                *counts.entry(tag).or_default() += 1;
+            }
+        }
+        let mut counts: Vec<_> =
+            counts.into_iter().map(|(tag, sessions)| TagCount { tag, sessions }).collect();
+        counts.sort_by_key(|count| std::cmp::Reverse(count.sessions));
+        counts.truncate(count);
+        counts
+    }
+
+    pub(super) fn trashed(
+        &self,
+        until: Time,
+        after: Option<(Time, SessionId)>,
+        count: usize,
+    ) -> Vec<Trashed> {
+        let found =
+            |row: ListRow| Some(Trashed { session: row.session, user: row.user, since: row.trashed_at? });
+        let mut trashed: Vec<_> = (self.rows().filter_map(found))
+            .filter(|one| one.since <= until && after.is_none_or(|after| (one.since, one.session) > after))
+            .collect();
+        trashed.sort_by_key(|one| (one.since, one.session));
+        trashed.truncate(count);
+        trashed
     }
 
     pub(super) fn turns(&self, session: SessionId, before: Option<TurnId>, count: usize) -> Vec<TurnRow> {

@@ -114,7 +114,9 @@ pub(super) async fn erase(client: &mut Client, claim: Claim) -> Result<(), Appen
     let sql = "DELETE FROM blobs WHERE blob IN (SELECT blob FROM blob_uses WHERE no = $1)
                AND NOT EXISTS (SELECT 1 FROM blob_uses uses WHERE uses.blob = blobs.blob AND uses.no <> $1)";
     transaction.execute(sql, &[&no]).await.map_err(failed)?;
-    for table in ["entries", "keys", "open_runs", "list", "turns", "documents", "snapshots", "blob_uses"] {
+    for table in
+        ["entries", "keys", "open_runs", "list", "list_tags", "turns", "documents", "snapshots", "blob_uses"]
+    {
         transaction.execute(&format!("DELETE FROM {table} WHERE no = $1"), &[&no]).await.map_err(failed)?;
     }
     for sql in

@@ -37,11 +37,18 @@ pub(super) async fn keep<'a>(
 async fn touch(transaction: &Transaction<'_>, no: i64, append: &Append) -> Result<(), Fault> {
     let known = read::list_row(transaction, no).await?;
     let mut row = known.unwrap_or_else(|| ListRow::new(append.claim.session));
+    let tagged = !row.tags.is_empty();
     let mut changed = false;
     for entry in &append.entries {
         changed |= row.apply(entry) == Touch::Changed;
     }
-    if changed { put_row(transaction, no, &row, shelf_number(row.shelf())).await } else { Ok(()) }
+    if !changed {
+        return Ok(());
+    }
+    if tagged {
+        transaction.execute("DELETE FROM list_tags WHERE no = $1", &[&no]).await?;
+    }
+    put_row(transaction, no, &row, shelf_number(row.shelf())).await
 }
 
 pub(super) fn shelf_number(shelf: Shelf) -> i16 {
@@ -52,6 +59,7 @@ pub(super) fn shelf_number(shelf: Shelf) -> i16 {
     }
 }
 
+/// Writes a row, and its tags, of which none are there.
 pub(super) async fn put_row(
     transaction: &Transaction<'_>,
     no: i64,
@@ -59,11 +67,20 @@ pub(super) async fn put_row(
     shelf: i16,
 ) -> Result<(), Fault> {
     let sql =
-        "INSERT INTO list VALUES ($1, $6, $2, $3, $4, $5) ON CONFLICT (no) DO UPDATE SET shelf = excluded.shelf,
-               active_at = excluded.active_at, owed = excluded.owed, row = excluded.row";
+        "INSERT INTO list VALUES ($1, $6, $2, $3, $4, $7, $8, $5) ON CONFLICT (no) DO UPDATE SET shelf = excluded.shelf,
+               active_at = excluded.active_at, owed = excluded.owed, trashed_at = excluded.trashed_at,
+               project = excluded.project, row = excluded.row";
     // A row holds text, numbers and flags only.
     let stored = serde_json::to_string(row).unwrap_or_default();
-    transaction.execute(sql, &[&no, &shelf, &row.active_at.0, &int(row.owed), &stored, &row.user.0]).await?;
+    let (user, active_at, owed) = (row.user.0, row.active_at.0, int(row.owed));
+    let (trashed_at, project) = (row.trashed_at.map(|time| time.0), row.project.map(|project| project.0));
+    transaction
+        .execute(sql, &[&no, &shelf, &active_at, &owed, &stored, &user, &trashed_at, &project])
+        .await?;
+    if !row.tags.is_empty() {
+        let sql = "INSERT INTO list_tags SELECT $1, tag, $2, $3, $4 FROM unnest($5::TEXT[]) AS tags (tag)";
+        transaction.execute(sql, &[&user, &shelf, &active_at, &no, &row.tags]).await?;
+    }
     Ok(())
 }
 

@@ -6,8 +6,9 @@ use session::{
     TurnId, UserId,
 };
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use crate::catalog::{DocumentKind, Hit, ListQuery, ListRow, TurnRow};
+use crate::catalog::{DocumentKind, Hit, ListQuery, ListRow, TagCount, Trashed, TurnRow};
 use crate::error::{OpenError, ReadError};
 use crate::{Binding, ChatRow, KeyUse, OpenRun, Opened, Snapshot};
 
@@ -156,15 +157,66 @@ pub(super) async fn list_row<C: GenericClient>(client: &C, no: i64) -> Result<Op
 }
 
 pub(super) async fn list(client: &Client, query: ListQuery) -> Result<Vec<ListRow>, Fault> {
-    let sql = "SELECT row FROM list WHERE user_id = $5 AND shelf = $1 AND (active_at, no) < ($2, $3)
-               ORDER BY active_at DESC, no DESC LIMIT $4";
     let (time, no) = match query.before {
         None => (i64::MAX, i64::MAX),
-        Some((time, session)) => (time.0, find(client, session).await?.unwrap_or(i64::MAX)),
+        // A session of somebody else is as unknown as one that never was.
+        Some((time, session)) => {
+            let no = find(client, session).await?;
+            let sql = "SELECT no FROM list WHERE no = $1 AND user_id = $2";
+            let own = client.query_opt(sql, &[&no, &query.user.0]).await?;
+            (time.0, own.map_or(i64::MAX, |row| row.get(0)))
+        }
     };
     let (shelf, count) = (shelf_number(query.shelf), i64::try_from(query.count).unwrap_or(i64::MAX));
-    let rows = client.query(sql, &[&shelf, &time, &no, &count, &query.user.0]).await?;
+    let project = query.project.map(|project| project.0);
+    let mut asked: Vec<&(dyn ToSql + Sync)> = vec![&query.user.0, &shelf, &time, &no, &count];
+    // Tags stand in the order of pages in a table of their own, so that a page costs a page whatever stands beside it.
+    let (from, order) = match query.tag {
+        None => ("list", "list"),
+        Some(_) => ("list_tags JOIN list USING (no)", "list_tags"),
+    };
+    let mut narrowed = String::new();
+    if let Some(project) = &project {
+        asked.push(project);
+        narrowed += &format!(" AND list.project = ${}", asked.len());
+    }
+    if let Some(tag) = &query.tag {
+        asked.push(tag);
+        narrowed += &format!(" AND tag = ${}", asked.len());
+    }
+    let sql = format!(
+        "SELECT row FROM {from} WHERE {order}.user_id = $1 AND {order}.shelf = $2
+         AND ({order}.active_at, {order}.no) < ($3, $4){narrowed}
+         ORDER BY {order}.active_at DESC, {order}.no DESC LIMIT $5"
+    );
+    let rows = client.query(&sql, &asked).await?;
     Ok(rows.iter().filter_map(|row| serde_json::from_str(row.get(0)).ok()).collect())
+}
+
+pub(super) async fn tags(client: &Client, user: UserId, count: usize) -> Result<Vec<TagCount>, Fault> {
+    let sql = "SELECT tag, count(*) AS sessions FROM list_tags WHERE user_id = $1 AND shelf IN (0, 1)
+               GROUP BY tag ORDER BY sessions DESC, tag LIMIT $2";
+    let rows = client.query(sql, &[&user.0, &i64::try_from(count).unwrap_or(i64::MAX)]).await?;
+    Ok(rows.iter().map(|row| TagCount { tag: row.get(0), sessions: number(row, "sessions") }).collect())
+}
+
+pub(super) async fn trashed(
+    client: &Client,
+    until: Time,
+    after: Option<(Time, SessionId)>,
+    count: usize,
+) -> Result<Vec<Trashed>, Fault> {
+    let sql = "SELECT logs.key, user_id, trashed_at FROM list JOIN logs USING (no)
+               WHERE trashed_at <= $1 AND trashed_at >= $2 AND (trashed_at > $2 OR logs.key > $3) AND shelf >= 0
+               ORDER BY trashed_at, logs.key LIMIT $4";
+    let (time, key) = after.map_or((i64::MIN, uuid::Uuid::nil()), |(time, key)| (time.0, key.0));
+    let rows = client.query(sql, &[&until.0, &time, &key, &i64::try_from(count).unwrap_or(i64::MAX)]).await?;
+    let trashed = |row: &Row| Trashed {
+        session: SessionId(row.get("key")),
+        user: UserId(row.get("user_id")),
+        since: Time(row.get("trashed_at")),
+    };
+    Ok(rows.iter().map(trashed).collect())
 }
 
 pub(super) async fn turns(

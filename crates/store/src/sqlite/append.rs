@@ -155,18 +155,25 @@ fn note(connection: &Connection, no: i64, session: SessionId, entry: &Entry) -> 
 
 fn touch(connection: &Connection, no: i64, session: SessionId, entry: &Entry) -> Result<(), Fault> {
     let mut row = read::list_row(connection, no)?.unwrap_or_else(|| ListRow::new(session));
+    let tagged = !row.tags.is_empty();
     match row.apply(entry) {
         Touch::Untouched => Ok(()),
-        Touch::Changed => put_row(connection, no, &row, shelf_number(row.shelf())),
+        Touch::Changed => {
+            if tagged {
+                connection.prepare_cached("DELETE FROM list_tags WHERE no = ?")?.execute([no])?;
+            }
+            put_row(connection, no, &row, shelf_number(row.shelf()))
+        }
     }
 }
 
-fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i64) -> Result<(), Fault> {
+/// Writes a row, and its tags, of which none are there.
+pub(super) fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i64) -> Result<(), Fault> {
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO list (no, title, named_by_person, created_at, active_at, run, messages, pinned,
-             archived, trashed, remembers, owed, interrupted, resume_pending, shelf, user)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             archived, trashed, remembers, owed, interrupted, resume_pending, shelf, user, trashed_at, project, tags)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             no,
@@ -185,7 +192,16 @@ fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i64) -> Resul
             row.resume_pending,
             shelf,
             row.user.0.as_bytes(),
+            row.trashed_at.map(|time| time.0),
+            row.project.map(|project| *project.0.as_bytes()),
+            // A list of strings is never refused.
+            serde_json::to_string(&row.tags).unwrap_or_default(),
         ])?;
+    for tag in &row.tags {
+        connection
+            .prepare_cached("INSERT INTO list_tags (user, tag, shelf, active_at, no) VALUES (?, ?, ?, ?, ?)")?
+            .execute(params![row.user.0.as_bytes(), tag, shelf, row.active_at.0, no])?;
+    }
     Ok(())
 }
 

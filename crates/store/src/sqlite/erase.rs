@@ -128,7 +128,7 @@ impl Writer {
 /// Removes a session in the current transaction and answers the blobs that nobody uses any more.
 pub(super) fn erase(connection: &Connection, tail: TailOf<'_>, no: i64) -> Result<BTreeSet<BlobHash>, Fault> {
     connection.execute("UPDATE session_ids SET no = NULL WHERE no = ?", [no])?;
-    for table in ["list", "keys", "open_runs", "snapshots", "turns", "watermarks"] {
+    for table in ["list", "list_tags", "keys", "open_runs", "snapshots", "turns", "watermarks"] {
         connection.execute(&format!("DELETE FROM {table} WHERE no = ?"), [no])?;
     }
     connection.execute("INSERT OR IGNORE INTO doomed_words (no) VALUES (?)", [no])?;

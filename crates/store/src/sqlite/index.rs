@@ -15,9 +15,12 @@ pub(super) fn concerns(event: &Event) -> bool {
             Event::SessionRenamed { .. }
                 | Event::TitleGenerated { .. }
                 | Event::FlagSet { .. }
+                | Event::TagsSet { .. }
+                | Event::ProjectSet { .. }
                 | Event::IdAdded { .. }
                 | Event::IdRemoved { .. }
                 | Event::ContextCompacted { .. }
+                | Event::EntriesSetAside { .. }
                 | Event::ResumeMarked { .. }
                 | Event::ResumeCleared {}
                 | Event::MemoryOwnerSet { .. }

@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_memory.sql"),
     include_str!("migrations/0003_chats.sql"),
     include_str!("migrations/0004_users.sql"),
+    include_str!("migrations/0005_organising.sql"),
 ];
 
 /// Marks a file as ours: "EvTn".
@@ -31,6 +32,17 @@ pub(super) fn check(connection: &Connection) -> Result<usize, Fault> {
         )));
     }
     Ok(version)
+}
+
+/// Refuses a file that is not of today's schema.
+pub(super) fn is_today(connection: &Connection) -> Result<(), Fault> {
+    let (found, ours) = (check(connection)?, MIGRATIONS.len());
+    match found == ours {
+        true => Ok(()),
+        false => Err(Fault::Refused(format!(
+            "the store has schema {found}; start the server once, which brings it to {ours}"
+        ))),
+    }
 }
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), Fault> {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, ToSql, params};
 use session::{
-    ChatKey, Damage, Entry, Epoch, Fingerprint, Hash, Link, MessageKey, RunId, Seq, SessionId, SlotNo, Time,
-    TurnId, UserId,
+    ChatKey, Damage, Entry, Epoch, Fingerprint, Hash, Link, MessageKey, ProjectId, RunId, Seq, SessionId,
+    SlotNo, Time, TurnId, UserId,
 };
 use uuid::Uuid;
 
-use crate::catalog::{ListQuery, ListRow, TurnRow};
+use crate::catalog::{ListQuery, ListRow, TagCount, Trashed, TurnRow};
 use crate::error::{OpenError, ReadError};
 use crate::{Binding, ChatRow, KeyUse, OpenRun, Opened, Snapshot};
 
@@ -494,8 +494,8 @@ pub(super) fn chats(connection: &Connection) -> Result<Vec<ChatRow>, Fault> {
 }
 
 const LIST_COLUMNS: &str =
-    "logs.key, title, named_by_person, created_at, active_at, run, messages, pinned, archived,
-    trashed, remembers, owed, interrupted, resume_pending, user";
+    "logs.key, title, named_by_person, created_at, list.active_at, run, messages, pinned, archived,
+    trashed, remembers, owed, interrupted, resume_pending, list.user, trashed_at, project, tags";
 
 fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
     Ok(ListRow {
@@ -514,6 +514,9 @@ fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
         interrupted: row.get(12)?,
         resume_pending: row.get(13)?,
         user: UserId(Uuid::from_bytes(row.get(14)?)),
+        trashed_at: row.get::<_, Option<i64>>(15)?.map(Time),
+        project: row.get::<_, Option<[u8; 16]>>(16)?.map(|id| ProjectId(Uuid::from_bytes(id))),
+        tags: serde_json::from_str(row.get_ref(17)?.as_str()?).unwrap_or_default(),
     })
 }
 
@@ -550,18 +553,74 @@ pub(super) fn shared_row(
 pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<ListRow>, Fault> {
     let before = match query.before {
         None => (i64::MAX, i64::MAX),
+        // A session of somebody else is as unknown as one that never was.
         Some((time, session)) => {
-            let no = id_or_key(connection, session)?.flatten().unwrap_or(i64::MAX);
-            (time.0, no)
+            let mut select = connection.prepare_cached(
+                "SELECT no FROM session_ids JOIN list USING (no) WHERE id = ? AND user = ?",
+            )?;
+            let asked = params![session.0.as_bytes(), query.user.0.as_bytes()];
+            (time.0, select.query_row(asked, |row| row.get(0)).optional()?.unwrap_or(i64::MAX))
         }
     };
-    let mut select = connection.prepare_cached(&format!(
-        "SELECT {LIST_COLUMNS} FROM list JOIN logs USING (no)
-         WHERE user = ? AND shelf = ? AND (active_at, list.no) < (?, ?) ORDER BY active_at DESC, list.no DESC LIMIT ?"
-    ))?;
+    let (user, shelf) = (query.user.0.as_bytes(), shelf_number(query.shelf));
     let count = i64::try_from(query.count).unwrap_or(i64::MAX);
-    let asked = params![query.user.0.as_bytes(), shelf_number(query.shelf), before.0, before.1, count];
-    let rows = select.query_map(asked, to_list_row)?;
+    let project = query.project.map(|project| *project.0.as_bytes());
+    let mut asked: Vec<&dyn ToSql> = vec![user, &shelf, &before.0, &before.1, &count];
+    // Tags stand in the order of pages in a table of their own, so that a page costs a page whatever stands beside it.
+    let (from, order) = match query.tag {
+        None => ("list", "list"),
+        Some(_) => ("list_tags CROSS JOIN list ON list.no = list_tags.no", "list_tags"),
+    };
+    let mut narrowed = String::new();
+    if let Some(project) = &project {
+        asked.push(project);
+        narrowed += &format!(" AND list.project = ?{}", asked.len());
+    }
+    if let Some(tag) = &query.tag {
+        asked.push(tag);
+        narrowed += &format!(" AND tag = ?{}", asked.len());
+    }
+    let mut select = connection.prepare_cached(&format!(
+        "SELECT {LIST_COLUMNS} FROM {from} JOIN logs ON logs.no = list.no
+         WHERE {order}.user = ?1 AND {order}.shelf = ?2 AND ({order}.active_at, {order}.no) < (?3, ?4){narrowed}
+         ORDER BY {order}.active_at DESC, {order}.no DESC LIMIT ?5"
+    ))?;
+    let rows = select.query_map(asked.as_slice(), to_list_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn tags(connection: &Connection, user: UserId, count: usize) -> Result<Vec<TagCount>, Fault> {
+    let mut select = connection.prepare_cached(
+        "SELECT tag, count(*) AS sessions FROM list_tags WHERE user = ?1 AND shelf IN (0, 1)
+         GROUP BY tag ORDER BY sessions DESC, tag LIMIT ?2",
+    )?;
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let rows = select.query_map(params![user.0.as_bytes(), count], |row| {
+        Ok(TagCount { tag: row.get(0)?, sessions: row.get(1)? })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn trashed(
+    connection: &Connection,
+    until: Time,
+    after: Option<(Time, SessionId)>,
+    count: usize,
+) -> Result<Vec<Trashed>, Fault> {
+    let mut select = connection.prepare_cached(
+        "SELECT logs.key, user, trashed_at FROM list JOIN logs USING (no)
+         WHERE trashed_at <= ?1 AND trashed_at >= ?2 AND (trashed_at, logs.key) > (?2, ?3) AND shelf >= 0
+         ORDER BY trashed_at, logs.key LIMIT ?4",
+    )?;
+    let (time, key) = after.map_or((i64::MIN, Vec::new()), |(time, key)| (time.0, key.0.as_bytes().to_vec()));
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let rows = select.query_map(params![until.0, time, key, count], |row| {
+        Ok(Trashed {
+            session: SessionId(Uuid::from_bytes(row.get(0)?)),
+            user: UserId(Uuid::from_bytes(row.get(1)?)),
+            since: Time(row.get(2)?),
+        })
+    })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

@@ -74,7 +74,8 @@ pub(super) enum Request {
         life: u64,
         result: Result<(), String>,
     },
-    Close,
+    /// Everything is folded together; the answer, if anybody waits for it, says when.
+    Close(Option<Answer<()>>),
 }
 
 /// A snapshot as it is stored.

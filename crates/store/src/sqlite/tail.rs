@@ -30,6 +30,11 @@ impl Tail {
         self.sessions.get(&no)
     }
 
+    /// Bytes of all entries in it.
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.sessions.values().map(|session| session.size_bytes as u64).sum()
+    }
+
     /// Takes the next row for an entry of a session whose log ended at `prev`.
     pub(super) fn push(&mut self, no: i64, row: i64, prev: Link, entry: Link, size_bytes: usize) {
         let session = self.sessions.entry(no).or_insert_with(|| TailSession {

@@ -4,14 +4,19 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::Fault;
+use super::{Fault, LOGS_FILE};
 
 const HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
 /// The magic number, but for its last bit, which says in which order the checksums read bytes.
 const MAGIC: u32 = 0x377f_0682;
+
+/// Where the write-ahead log of a store is.
+pub(super) fn path(directory: &Path) -> PathBuf {
+    directory.join(format!("{LOGS_FILE}-wal"))
+}
 
 /// Refuses a log in which something that was synced is damaged.
 pub(super) fn check(path: &Path) -> Result<(), Fault> {

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::File;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use rusqlite::Connection;
 use session::{BlobHash, Event, Seq, SessionId};
 
 use crate::error::{AppendError, ClaimError, Dead, StoreError};
+use crate::metrics;
 use crate::{Append, Claim, Urgency};
 
 use super::append::{self, Head, Written};
@@ -74,7 +76,8 @@ pub(super) struct Writer {
     pub(super) next_slice: Instant,
     pub(super) next_tick: Instant,
     pub(super) wrote: bool,
-    pub(super) closing: bool,
+    /// Whether it closes, and who waits for that.
+    pub(super) closing: Option<Vec<Answer<()>>>,
     /// Held as long as the thread lives.
     pub(super) lock: File,
 }
@@ -114,7 +117,7 @@ impl Writer {
             next_slice: now,
             next_tick: now + TICK,
             wrote: false,
-            closing: false,
+            closing: None,
             lock,
         };
         disk::check_files(&writer.lock, &shared.database(), &shared.wal())?;
@@ -168,6 +171,7 @@ impl Writer {
             self.active.insert(session, active);
         }
         self.damaged = loaded.damaged;
+        self.shared.damaged.store(self.damaged.len() as u64, Ordering::Relaxed);
         *self.shared.tail() = loaded.tail;
         self.connection = Some(connection);
         Ok(())
@@ -190,8 +194,12 @@ impl Writer {
             }
             self.slow_requests();
             self.background();
-            if self.closing && self.quick.is_empty() {
-                return self.close();
+            if self.quick.is_empty()
+                && let Some(waiting) = self.closing.take()
+            {
+                self.close();
+                waiting.into_iter().for_each(|answer| answer_with(answer, ()));
+                return;
             }
         }
     }
@@ -241,7 +249,7 @@ impl Writer {
                     self.die(&reason);
                 }
             }
-            Request::Close => self.closing = true,
+            Request::Close(answer) => self.closing.get_or_insert_default().extend(answer),
             slow @ (Request::PutBlob { .. } | Request::Erase { .. } | Request::Revive { .. }) => {
                 self.slow.push_back(slow);
             }
@@ -286,7 +294,9 @@ impl Writer {
         let result = match self.connection.take() {
             None => Err(Failure::Before(self.dead().reason)),
             Some(connection) => {
+                let begun = moment();
                 let result = self.write_group(&connection, &group, full, &mut written);
+                metrics::observe_commit(begun.elapsed());
                 self.connection = Some(connection);
                 result
             }
@@ -525,7 +535,7 @@ impl Writer {
                 | Request::Forgotten { .. }
                 | Request::Tidied
                 | Request::Folded { .. }
-                | Request::Close => {}
+                | Request::Close(_) => {}
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The suite of every store, and what only the store in files does.
 
+mod caring;
 mod erasing;
 mod failing;
 mod faults;

@@ -2,12 +2,14 @@
 
 #![expect(clippy::expect_used, reason = "test code")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
 use session::Time;
 use store::conformance::Author;
+use store::people::{People, PeopleError};
 use store::sqlite::{OpenStoreError, SqliteStore};
 use store::{Claiming, LogStore};
 use tempfile::TempDir;
@@ -63,7 +65,9 @@ async fn a_store_of_the_first_schema_is_brought_to_todays() {
     drop(store);
     let file = Connection::open(directory.path().join("everturn.db")).unwrap();
     file.execute_batch(
-        "DROP INDEX list_by_activity; ALTER TABLE list DROP COLUMN user;
+        "DROP TABLE list_tags; DROP INDEX list_in_trash; DROP INDEX list_by_project; ALTER TABLE list DROP COLUMN tags;
+         ALTER TABLE list DROP COLUMN project; ALTER TABLE list DROP COLUMN trashed_at;
+         DROP INDEX list_by_activity; ALTER TABLE list DROP COLUMN user;
          CREATE INDEX list_by_activity ON list (shelf, active_at, no); DROP TABLE chats; ALTER TABLE list DROP COLUMN interrupted; ALTER TABLE list DROP COLUMN resume_pending;
          DROP INDEX list_that_owe; ALTER TABLE list DROP COLUMN owed; ALTER TABLE list DROP COLUMN remembers;
          PRAGMA user_version = 1",
@@ -99,6 +103,59 @@ fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
     let refused = refusal(directory.path());
     assert!(matches!(&refused, OpenStoreError::Failed(_)), "{refused}");
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
+}
+
+#[tokio::test]
+async fn a_look_refuses_what_an_opening_would_and_makes_nothing() {
+    let directory = TempDir::new().unwrap();
+    let look = || store::sqlite::check(directory.path());
+    let names = || {
+        let entries = fs::read_dir(directory.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>()
+    };
+    look().unwrap();
+    assert!(names().is_empty(), "{:?}", names());
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    Author::create(&store, session_id(1)).await;
+    // Also while it is in use.
+    look().unwrap();
+    drop(store);
+    let file = directory.path().join("everturn.db");
+    Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let before = fs::read(&file).unwrap();
+    let refused = look().expect_err("the store must be refused");
+    let told = matches!(&refused, OpenStoreError::Refused(text) if text.contains("99") && text.contains("nothing was changed"));
+    assert!(told, "{refused}");
+    assert!(fs::read(&file).unwrap() == before, "the file was changed");
+}
+
+#[test]
+fn a_file_that_is_not_of_people_is_refused_and_left_as_it_is() {
+    let now = Time(1_700_000_000_000_000);
+    for marks in ["", "PRAGMA application_id = 7", "PRAGMA user_version = 1"] {
+        let directory = TempDir::new().unwrap();
+        let file = directory.path().join("people.db");
+        let foreign = Connection::open(&file).unwrap();
+        foreign.execute_batch(&format!("CREATE TABLE birds (name TEXT); {marks}")).unwrap();
+        drop(foreign);
+        let before = fs::read(&file).unwrap();
+        let refused = People::open(&file, now).expect_err("the file must be refused");
+        assert!(matches!(refused, PeopleError::Foreign), "{marks}: {refused}");
+        assert!(fs::read(&file).unwrap() == before, "{marks}: the file was changed");
+    }
+}
+
+#[test]
+fn newer_people_are_refused_and_left_as_they_are() {
+    let now = Time(1_700_000_000_000_000);
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("people.db");
+    drop(People::open(&file, now).unwrap());
+    Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let before = fs::read(&file).unwrap();
+    let refused = People::open(&file, now).expect_err("the file must be refused").to_string();
+    assert!(refused.contains("99") && refused.contains("nothing was changed"), "{refused}");
+    assert!(fs::read(&file).unwrap() == before, "the file was changed");
 }
 
 #[tokio::test]

@@ -152,8 +152,7 @@ fn measure_list(
     runtime.block_on(async {
         for _ in 0..LIST_TRIALS {
             let begun = Instant::now();
-            let query =
-                ListQuery { user: session::UserId::FIRST, shelf: Shelf::Active, before: None, count: NEWEST };
+            let query = ListQuery { count: NEWEST, ..ListQuery::of(session::UserId::FIRST, Shelf::Active) };
             let rows = store.list(query).await?;
             ours.push(millis(begun.elapsed()));
             let (time, bare_rows) = hop(bare, list_in).await?;

@@ -10,7 +10,7 @@ use store::sqlite::SqliteStore;
 use store::{
     Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Hit,
     KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, StoreError,
-    TurnRow,
+    TagCount, Trashed, TurnRow,
 };
 
 /// Entries that were committed together, each with its session.
@@ -127,6 +127,19 @@ impl Catalog for RecordingStore {
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
         self.store.turns(session, before, count)
+    }
+
+    fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
+        self.store.tags(user, count)
+    }
+
+    fn trashed(
+        &self,
+        until: Time,
+        after: Option<(Time, SessionId)>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Trashed>, StoreError>> {
+        self.store.trashed(until, after, count)
     }
 
     fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>> {

@@ -1,4 +1,4 @@
-//! Measures the store beside bare SQLite: `bench-store [--full] [a b c d e f g h]`, or the one on PostgreSQL beside bare
+//! Measures the store beside bare SQLite: `bench-store [--full] [a b c d e f g h i]`, or the one on PostgreSQL beside bare
 //! PostgreSQL: `bench-store --postgres [--full]`. One line a figure, verdict last.
 
 use std::process::ExitCode;

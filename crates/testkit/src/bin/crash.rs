@@ -10,8 +10,8 @@ use testkit::Report;
 use testkit::crash::cases::Tally;
 use testkit::crash::disk::Tools;
 use testkit::crash::points::{self, Counted, Place};
-use testkit::crash::witness::{Line, Witness, read, say};
-use testkit::crash::work::{self, Life};
+use testkit::crash::witness::{Line, Witness, read};
+use testkit::crash::work::{self, Life, in_child};
 use testkit::crash::{check, child, damage, eio, full, memory, random, torn};
 
 /// How much of each part is done.
@@ -76,16 +76,6 @@ fn main() -> anyhow::Result<()> {
         }
         _ => campaign(&words),
     }
-}
-
-/// Runs what a child does. It ends at once, as a crash does, unless it drained itself.
-fn in_child(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
-    match runtime.block_on(work) {
-        Ok(()) => work::tell_counts(),
-        Err(error) => say(&Line::Refused { why: format!("{error:#}") }),
-    }
-    std::process::exit(0)
 }
 
 fn campaign(words: &[&str]) -> anyhow::Result<()> {

@@ -87,10 +87,7 @@ async fn present(
 ) -> anyhow::Result<BTreeSet<SessionId>> {
     let mut sessions = BTreeSet::new();
     for shelf in [Shelf::Active, Shelf::Archived, Shelf::Trash] {
-        let rows = stage
-            .store
-            .list(ListQuery { user: UserId::FIRST, shelf, before: None, count: usize::MAX })
-            .await?;
+        let rows = stage.store.list(ListQuery::of(UserId::FIRST, shelf)).await?;
         sessions.extend(rows.iter().map(|row| row.session));
     }
     for session in witness.sessions() {

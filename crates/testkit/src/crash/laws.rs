@@ -109,7 +109,12 @@ pub fn words(broken: &mut Broken, witness: &Witness, session: SessionId, log: &[
             _ => {}
         }
     }
+    let inherited = witness.inherited.get(&session).copied().unwrap_or(Seq(0));
     for (run, text) in &texts {
+        broken.unless(ends.contains_key(run), || format!("{session}: run {run} was left open"));
+        if run.0 <= inherited.0 {
+            continue;
+        }
         let count = counted(text);
         let told = witness.brought.get(&(session, *run)).copied().unwrap_or(0);
         match count {
@@ -127,7 +132,6 @@ pub fn words(broken: &mut Broken, witness: &Witness, session: SessionId, log: &[
                 });
             }
         }
-        broken.unless(ends.contains_key(run), || format!("{session}: run {run} was left open"));
     }
 }
 

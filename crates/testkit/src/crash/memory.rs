@@ -186,16 +186,9 @@ async fn until(hub: &Hub, session: SessionId, wanted: impl Fn(&session::View) ->
 /// When the store does not open.
 pub async fn settle(directory: &Path, record: &Path) -> anyhow::Result<()> {
     let (hub, store) = start(directory, record).await?;
-    let sessions = store::Catalog::list(
-        store.as_ref(),
-        store::ListQuery {
-            user: UserId::FIRST,
-            shelf: store::Shelf::Active,
-            before: None,
-            count: usize::MAX,
-        },
-    )
-    .await?;
+    let sessions =
+        store::Catalog::list(store.as_ref(), store::ListQuery::of(UserId::FIRST, store::Shelf::Active))
+            .await?;
     for row in &sessions {
         until(&hub, row.session, |view| view.run.is_none() && view.queue.is_empty()).await?;
         // What was completed after the start waits for its own boundary.

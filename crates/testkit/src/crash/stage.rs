@@ -126,7 +126,8 @@ impl Stage {
     /// Submits until it is acknowledged, rejected, or was tried often enough. What may have been kept is asked again
     /// only when that is harmless.
     pub async fn submit(&self, what: Asked, session: SessionId, command: Command) -> Option<Acknowledged> {
-        let keyed = matches!(&what, Asked::Post { key: Some(_), .. });
+        let harmless =
+            matches!(&what, Asked::Post { key: Some(_), .. }) || matches!(command, Command::Stop { .. });
         let op = self.ask(what);
         let (mut nothing_kept, mut why) = (true, String::new());
         for _ in 0..TRIES_MAX {
@@ -142,7 +143,7 @@ impl Stage {
                 Ok(Err(error)) => {
                     nothing_kept &= !matches!(error, CommandError::Doubtful { .. } | CommandError::Moved);
                     why = error.to_string();
-                    let again = keyed || matches!(error, CommandError::Unavailable { .. });
+                    let again = harmless || matches!(error, CommandError::Unavailable { .. });
                     if !again || matches!(error, CommandError::Rejected(_)) {
                         break;
                     }

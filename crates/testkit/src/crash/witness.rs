@@ -17,6 +17,8 @@ pub enum Line {
     Nak { op: u64, nothing_kept: bool, why: String },
     /// A follower was given an entry.
     Seen { session: SessionId, seq: Seq, hash: Hash },
+    /// Up to this entry a log was written elsewhere, by an agent that says other words.
+    Inherited { session: SessionId, seq: Seq },
     /// An agent was told that so many words of its run are durable.
     Brought { session: SessionId, run: RunId, words: u64 },
     /// How often a point was hit.
@@ -87,6 +89,7 @@ pub struct Acked {
 pub struct Witness {
     pub ops: BTreeMap<u64, Op>,
     pub seen: BTreeMap<SessionId, BTreeMap<Seq, Hash>>,
+    pub inherited: BTreeMap<SessionId, Seq>,
     pub brought: BTreeMap<(SessionId, RunId), u64>,
     pub broken: Vec<String>,
 }
@@ -120,6 +123,7 @@ impl Witness {
                     self.broken.push(format!("{session} showed two entries {seq}"));
                 }
             }
+            Line::Inherited { session, seq } => drop(self.inherited.insert(*session, *seq)),
             Line::Brought { session, run, words } => {
                 let most = self.brought.entry((*session, *run)).or_default();
                 *most = (*most).max(*words);

@@ -57,6 +57,19 @@ pub fn tell_counts() {
     say(&Line::End);
 }
 
+/// Runs what a child does. It ends at once, as a crash does, unless it drained itself.
+///
+/// # Errors
+/// When there is no runtime.
+pub fn in_child(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
+    match runtime.block_on(work) {
+        Ok(()) => tell_counts(),
+        Err(error) => say(&Line::Refused { why: format!("{error:#}") }),
+    }
+    std::process::exit(0)
+}
+
 /// A crash of one's own making.
 fn end_at_once() {
     let killed = nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::Signal::SIGKILL);

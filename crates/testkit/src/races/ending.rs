@@ -41,7 +41,7 @@ pub(super) async fn ask(
     log: &[Entry],
 ) -> anyhow::Result<Found> {
     store.settle().await.context("settle")?;
-    let query = ListQuery { user: UserId::FIRST, shelf: Shelf::Active, before: None, count: 100 };
+    let query = ListQuery { count: 100, ..ListQuery::of(UserId::FIRST, Shelf::Active) };
     let row = store.list(query).await.context("list")?.into_iter().find(|row| row.session == session);
     let open_runs = store.open_runs().await.context("list open runs")?;
     let open_runs = open_runs.iter().filter(|run| run.session == session).count();

@@ -272,7 +272,7 @@ fn shown_parts(turn: &session::TurnView) -> (usize, usize) {
 
 /// P3, P16: the list shows what is.
 fn list(world: &World, session: SessionId) -> Option<String> {
-    let query = ListQuery { user: UserId::FIRST, shelf: Shelf::Active, before: None, count: 1_000 };
+    let query = ListQuery { count: 1_000, ..ListQuery::of(UserId::FIRST, Shelf::Active) };
     let rows = world.truth.list(query).now_or_never()?.ok()?;
     let row = rows.into_iter().find(|row| row.session == session)?;
     row.run.map(|run| format!("P3 the list says that run {run} goes on"))

@@ -13,7 +13,7 @@ use store::blob::Blobs;
 use store::{
     Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Dead, Hit,
     KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, StoreError,
-    TurnRow, Urgency,
+    TagCount, Trashed, TurnRow, Urgency,
 };
 
 use super::slots::SimSlots;
@@ -311,6 +311,27 @@ impl Catalog for SimStore {
         async move {
             self.reach().await?;
             self.world.truth.turns(session, before, count).await
+        }
+        .boxed()
+    }
+
+    fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.tags(user, count).await
+        }
+        .boxed()
+    }
+
+    fn trashed(
+        &self,
+        until: Time,
+        after: Option<(Time, SessionId)>,
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Trashed>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.trashed(until, after, count).await
         }
         .boxed()
     }

@@ -33,7 +33,8 @@ pub(super) fn guarded(report: &mut Report, stage: &Stage) -> anyhow::Result<()> 
         (log_in(stage, "bob", "wrong password")?, log_in(stage, "nobody", "wrong password")?);
     let same = (wrong.status, &wrong.body) == (unknown.status, &unknown.body) && wrong.status == 401;
     report.line("t15.unknown_name_tells_nothing", same, true, same);
-    // A right login forgets the failures, so that the time of a few can be taken.
+    // A right login forgets the failures of its account, so that the time of a few can be taken; those of the address
+    // are too few to wait.
     log_in(stage, "bob", PASSWORD)?;
     let mut times = [Duration::ZERO; 2];
     for (at, name) in ["bob", "somebody else"].into_iter().enumerate() {

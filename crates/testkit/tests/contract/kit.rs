@@ -261,7 +261,7 @@ fn psql(settings: &store::postgres::Settings, sql: &str) -> String {
 
 /// The list as people see it.
 pub(crate) fn list(world: &World) -> Vec<ListRow> {
-    let query = ListQuery { user: UserId::FIRST, shelf: Shelf::Active, before: None, count: 100 };
+    let query = ListQuery { count: 100, ..ListQuery::of(UserId::FIRST, Shelf::Active) };
     let store: std::sync::Arc<dyn store::Store> = world.store();
     world.run(store.list(query)).expect("list the sessions")
 }

@@ -149,7 +149,7 @@ fn p3_a_session_made_in_an_outage_is_listed_once_it_is_kept() {
         let waits = tokio::time::timeout(std::time::Duration::from_millis(100), &mut create).await;
         assert!(waits.is_err(), "nothing is kept yet");
         let query =
-            store::ListQuery { user: UserId::FIRST, shelf: store::Shelf::Active, before: None, count: 10 };
+            store::ListQuery { count: 10, ..store::ListQuery::of(UserId::FIRST, store::Shelf::Active) };
         assert_eq!(store::Catalog::list(&*store, query).await, Ok(Vec::new()));
         join(create, back).await.0.unwrap()
     });

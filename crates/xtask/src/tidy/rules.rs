@@ -48,10 +48,10 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 10] = [
     ("agent", &["fault", "session"]),
     ("hub", &["fault", "session", "store", "agent"]),
     ("gateway", &["fault", "session", "hub"]),
-    ("server", &["fault", "session", "store", "agent", "hub", "gateway"]),
-    // It judges the server, so that it shares nothing with it.
+    ("server", &["fault", "session", "store", "agent", "hub", "gateway", "judge"]),
+    // It judges the server, so that it uses nothing of it.
     ("judge", &[]),
-    ("testkit", &["fault", "session", "store", "agent", "hub", "gateway", "server"]),
+    ("testkit", &["fault", "session", "store", "agent", "hub", "gateway", "server", "judge"]),
     ("xtask", &["fault"]),
 ];
 

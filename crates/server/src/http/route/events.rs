@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::super::desk::Desk;
+use super::super::desk::{Desk, Narrow};
 use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{Asked, AtPath};
 use super::super::gate::{Gate, Policy};
@@ -61,7 +61,8 @@ async fn of_session(
     let after = match cursor {
         Some(after) => Seq(after),
         None => {
-            let view = handle.view().await?;
+            let mut view = handle.view().await?;
+            view.project = desk.shown(view.project)?;
             let seq = view.seq;
             sse::event(&mut begun, "snapshot", Some(seq.0), &SessionBody { session, view });
             seq
@@ -81,7 +82,7 @@ async fn of_session(
 async fn of_list(desk: Desk) -> Result<Response, Problem> {
     // From before the page is read, so that no change falls in between.
     let follower = desk.follow_list();
-    let page = sessions::page(&desk, Shelf::Active, None, LIST_COUNT).await?;
+    let page = sessions::page(&desk, Shelf::Active, Narrow::default(), None, LIST_COUNT).await?;
     let stream = desk.open_stream()?;
     let mut begun = BytesMut::new();
     sse::event(&mut begun, "list", None, &page);

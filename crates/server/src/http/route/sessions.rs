@@ -3,13 +3,13 @@
 use axum::Json;
 use axum::http::StatusCode;
 use hub::{DocumentKind, Shelf};
-use serde::{Deserialize, Serialize};
-use session::{Command, Flag, Seq, SessionId, Time, TurnId};
+use serde::{Deserialize, Deserializer, Serialize};
+use session::{Command, Flag, ProjectId, Seq, SessionId, Time, TurnId};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::super::desk::Desk;
+use super::super::desk::{Desk, Narrow, no_project};
 use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{Asked, AtPath, Body};
 use super::super::gate::{Gate, Policy};
@@ -42,10 +42,14 @@ enum ShelfName {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
-struct ListAsked {
+pub(crate) struct ListAsked {
     #[serde(default)]
     #[param(inline)]
     shelf: ShelfName,
+    /// Only sessions with this tag.
+    tag: Option<String>,
+    /// Only sessions in this project.
+    project: Option<Uuid>,
     /// `next` of the page before.
     before: Option<String>,
     /// Lines, at most 200; 50 if left out.
@@ -63,7 +67,7 @@ pub(crate) struct ListBody {
 /// The list of sessions, latest activity first.
 #[utoipa::path(get, path = "/api/v1/sessions", tag = "sessions", params(ListAsked), security(("token" = [])),
     responses((status = 200, body = ListBody), (status = "default", body = Problem)))]
-async fn list(desk: Desk, Asked(asked): Asked<ListAsked>) -> Result<Json<ListBody>, Problem> {
+pub(crate) async fn list(desk: Desk, Asked(asked): Asked<ListAsked>) -> Result<Json<ListBody>, Problem> {
     let shelf = match asked.shelf {
         ShelfName::Active => Shelf::Active,
         ShelfName::Archived => Shelf::Archived,
@@ -71,17 +75,20 @@ async fn list(desk: Desk, Asked(asked): Asked<ListAsked>) -> Result<Json<ListBod
     };
     let before = asked.before.as_deref().map(place).transpose()?;
     let count = asked.count.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-    page(&desk, shelf, before, count).await.map(Json)
+    // What cannot be a tag is on no session.
+    let tag = asked.tag.map(|text| session::organise::tag(&text).unwrap_or_default());
+    page(&desk, shelf, Narrow { project: asked.project.map(ProjectId), tag }, before, count).await.map(Json)
 }
 
 /// One page of the list.
 pub(crate) async fn page(
     desk: &Desk,
     shelf: Shelf,
+    narrow: Narrow,
     before: Option<(Time, SessionId)>,
     count: usize,
 ) -> Result<ListBody, Problem> {
-    let rows = desk.list(shelf, before, count).await?;
+    let rows = desk.list(shelf, narrow, before, count).await?;
     let last = rows.last().filter(|_| rows.len() == count);
     let next = last.map(|row| format!("{}.{}", row.active_at, row.session));
     Ok(ListBody { sessions: rows.into_iter().map(Line::from).collect(), next })
@@ -135,10 +142,11 @@ async fn read(
     Asked(asked): Asked<ReadAsked>,
 ) -> Result<Json<SessionBody>, Problem> {
     let handle = desk.session(session).await?;
-    let view = match asked.at {
+    let mut view = match asked.at {
         Some(at) => handle.view_at(Seq(at)).await?,
         None => handle.view().await?,
     };
+    view.project = desk.shown(view.project)?;
     Ok(Json(SessionBody { session, view }))
 }
 
@@ -153,9 +161,21 @@ struct ChangeBody {
     archived: Option<bool>,
     #[serde(default)]
     trashed: Option<bool>,
+    /// All tags that it is to have: 20 at most, each of 1 to 40 visible characters; kept lower-case, once, in order.
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+    /// One of the caller's projects; null takes it out of the one that it stands in.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<Uuid>)]
+    project: Option<Option<Uuid>>,
 }
 
-/// Renames, pins, archives or trashes a session, one of them at a time.
+/// What was said, also when that is null.
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Uuid>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// Renames, pins, archives or trashes a session, or gives it tags or a project, one of them at a time.
 #[utoipa::path(patch, path = "/api/v1/sessions/{session}", tag = "sessions", params(("session" = Uuid, Path)),
     request_body = ChangeBody, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
@@ -166,13 +186,21 @@ async fn change(
 ) -> Result<Json<Kept>, Problem> {
     let flags = [(Flag::Pinned, body.pinned), (Flag::Archived, body.archived), (Flag::Trashed, body.trashed)];
     let flags = flags.into_iter().filter_map(|(flag, on)| Some(Command::SetFlag { flag, on: on? }));
-    let mut commands = body.title.map(|title| Command::Rename { title }).into_iter().chain(flags);
+    let project = body.project.map(|project| Command::SetProject { project: project.map(ProjectId) });
+    let tags = body.tags.map(|tags| Command::SetTags { tags });
+    let title = body.title.map(|title| Command::Rename { title });
+    let mut commands = [title, tags, project].into_iter().flatten().chain(flags);
     // One at a time: several could not be kept together or not at all.
     let (Some(command), None) = (commands.next(), commands.next()) else {
         return Err(Problem::new(ErrorCode::BadRequest, "Change exactly one thing in one request."));
     };
-    let kept = desk.session(session).await?.submit(command).await?;
-    Ok(Json(kept.into()))
+    let handle = desk.session(session).await?;
+    if let Command::SetProject { project: Some(project) } = command
+        && !desk.has_project(project)?
+    {
+        return Err(no_project(project));
+    }
+    Ok(Json(handle.submit(command).await?.into()))
 }
 
 /// Erases a session for good: its log and all that was made from it.

@@ -14,7 +14,7 @@ use super::super::desk::Desk;
 use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{Asked, AtPath};
 use super::super::gate::{Gate, Policy};
-use crate::secret::{self, SecretKind};
+use crate::secret::SecretKind;
 
 /// Turns of a page that a share shows.
 const PAGE: usize = 50;
@@ -62,9 +62,8 @@ struct NewShare {
     security(("token" = [])), responses((status = 201, body = NewShare), (status = "default", body = Problem)))]
 async fn share(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<(StatusCode, Json<NewShare>), Problem> {
     let session = desk.session(session).await?.session();
-    let failed = |error: anyhow::Error| Problem::new(ErrorCode::Unavailable, error.to_string());
-    let secret = SecretKind::Share.make().map_err(failed)?;
-    let (by, user, hash) = (desk.by(), desk.user(), secret::hash(&secret));
+    let (secret, hash) = SecretKind::Share.make()?;
+    let (by, user) = (desk.by(), desk.user());
     let share = desk.change(move |people| people.add_share(by, user, session, hash)).await?;
     Ok((StatusCode::CREATED, Json(NewShare { share, secret })))
 }

@@ -36,7 +36,6 @@ struct PageAsked {
 #[derive(Debug, Serialize, ToSchema)]
 struct PageBody {
     /// Oldest first.
-    #[schema(value_type = Vec<Object>)]
     turns: Vec<session::TurnView>,
 }
 

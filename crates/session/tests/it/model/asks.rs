@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use session::event::CallStatus;
 use session::{
     AfterCrash, CallNo, Command, Event, Flag, InterruptReason, Journal, Message, Outcome, PostMode, Progress,
-    RunEnd, RunId, SessionId, TurnId, Usage,
+    ProjectId, RunEnd, RunId, SessionId, TurnId, Usage,
 };
 
 use super::reference::Model;
@@ -28,6 +28,8 @@ pub(super) enum Ask {
     Rename(u8),
     Suggest(u8),
     Flag(Flag, bool),
+    Tags(u8),
+    Project(u8),
     AddId(u8),
     RemoveId(u8),
     Compact(u8),
@@ -107,6 +109,8 @@ fn ask() -> impl Strategy<Value = Ask> {
         n().prop_map(Ask::Suggest),
         (prop::sample::select(vec![Flag::Pinned, Flag::Archived, Flag::Trashed]), any::<bool>())
             .prop_map(|(flag, on)| Ask::Flag(flag, on)),
+        n().prop_map(Ask::Tags),
+        n().prop_map(Ask::Project),
         n().prop_map(Ask::AddId),
         n().prop_map(Ask::RemoveId),
     ];
@@ -172,6 +176,10 @@ impl Ask {
             Self::Rename(n) => Command::Rename { title: format!("name {n}") },
             Self::Suggest(n) => Command::SuggestTitle { title: format!("title {n}") },
             Self::Flag(flag, on) => Command::SetFlag { flag: *flag, on: *on },
+            Self::Tags(n) => Command::SetTags { tags: (0..n % 4).map(|at| format!("tag {at}")).collect() },
+            Self::Project(n) => {
+                Command::SetProject { project: (n % 2 == 0).then(|| ProjectId(session_id(*n).0)) }
+            }
             Self::AddId(n) => Command::AddId { id: session_id(*n) },
             Self::RemoveId(n) => Command::RemoveId { id: session_id(*n) },
             Self::Compact(n) => {

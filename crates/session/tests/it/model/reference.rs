@@ -7,7 +7,9 @@ use session::limits::{
     INTERRUPTED_IN_A_ROW_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RUNS_PER_TURN_MAX, SESSION_IDS_MAX,
     STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX,
 };
-use session::{AfterCrash, Command, InterruptReason, Journal, Message, Progress, Rejected, SessionId};
+use session::{
+    AfterCrash, Command, Flag, InterruptReason, Journal, Message, Progress, ProjectId, Rejected, SessionId,
+};
 
 const HOUR: i64 = 3_600_000_000;
 
@@ -23,6 +25,9 @@ pub(super) struct Seen {
     /// The title, and whether a person gave it.
     pub(super) title: Option<(String, bool)>,
     pub(super) flags: [bool; 3],
+    pub(super) trashed_since: Option<i64>,
+    pub(super) tags: Vec<String>,
+    pub(super) project: Option<ProjectId>,
     pub(super) ids: Vec<SessionId>,
     pub(super) summary: Option<u64>,
     pub(super) crashes: u32,
@@ -194,6 +199,18 @@ impl Model {
             Command::SetFlag { flag, on } => {
                 self.event("flag_set");
                 self.seen.flags[*flag as usize] = *on;
+                if *flag == Flag::Trashed {
+                    let since = self.seen.trashed_since.unwrap_or(self.now);
+                    self.seen.trashed_since = on.then_some(since);
+                }
+            }
+            Command::SetTags { tags } => {
+                self.event("tags_set");
+                self.seen.tags.clone_from(tags);
+            }
+            Command::SetProject { project } => {
+                self.event("project_set");
+                self.seen.project = *project;
             }
             Command::AddId { id } => {
                 if !self.seen.ids.contains(id) {

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use session::{
     AfterCrash, Command, CommitOutcome, Context, Decision, Effect, Entry, Epoch, Event, Flag, Link, Owner,
-    PostMode, Progress, Rejected, ResumeReason, RunId, Runs, Seq, Session, SlotNo, Time, TurnId, UserId,
-    decide, fold, prompt, recover, view,
+    PostMode, Progress, ProjectId, Rejected, ResumeReason, RunId, Runs, Seq, Session, SlotNo, Time, TurnId,
+    UserId, decide, fold, prompt, recover, view,
 };
 
 use super::show;
@@ -59,6 +59,7 @@ impl Script {
                 told
             }
             "future" => self.append_future(&words.next()),
+            "set_aside" => self.append_mark(words.next().parse().unwrap()),
             _ if self.circumstance(&verb, &mut words) => String::new(),
             _ => {
                 let command = self.command(&verb, &mut words);
@@ -146,6 +147,9 @@ impl Script {
                 commit: Seq(words.number()),
                 outcome: CommitOutcome::Failed { error: words.next() },
             },
+            "tags" => Command::SetTags { tags: std::iter::from_fn(|| words.maybe()).collect() },
+            "project" if words.take("none") => Command::SetProject { project: None },
+            "project" => Command::SetProject { project: Some(ProjectId(words.session_id().0)) },
             "drain" => Command::Interrupt { reason: words.interrupt_reason() },
             "take" => Command::TakeQueued,
             "heal" => {
@@ -190,6 +194,15 @@ impl Script {
         for message in decision.accepted.steered {
             writeln!(told, "> into the step: {}", show::message(&message)).unwrap();
         }
+        told
+    }
+
+    /// What an operator's repair leaves in a log.
+    fn append_mark(&mut self, count: u64) -> String {
+        let event = Event::EntriesSetAside { count };
+        let entry = Entry::seal(&self.session.link, self.context.now, self.epoch, event);
+        let told = format!("{}\n", show::entry(&entry));
+        self.append(entry);
         told
     }
 

@@ -41,6 +41,10 @@ fn about(event: &Event) -> String {
             };
             format!("{flag} {on}")
         }
+        Event::TagsSet { tags } => tags.join(", "),
+        Event::ProjectSet { project } => {
+            project.map_or("none".to_owned(), |project| name(session::SessionId(project.0)))
+        }
         Event::IdAdded { id } | Event::IdRemoved { id } => name(*id),
         Event::MessagePosted { message: said, mode, key } => {
             let key = key.as_ref().map_or(String::new(), |key| format!(" key {}", key.0));
@@ -82,6 +86,7 @@ fn about(event: &Event) -> String {
         }
         Event::RecoverySettled { turn, run, outcome } => format!("turn {turn} run {run} {outcome:?}"),
         Event::ContextCompacted { summary, through } => format!("through {through} {}", text(summary)),
+        Event::EntriesSetAside { count } => count.to_string(),
         Event::ResumeMarked { reason, at } => {
             let at = at.map_or_else(|| "at no time".to_owned(), |at| format!("at {}", seconds(at)));
             format!("{} {at}", reason.0)
@@ -165,6 +170,15 @@ pub(super) fn view(view: &View) -> String {
     ];
     for (_, mark) in marks.iter().filter(|(on, _)| *on) {
         write!(told, ", {mark}").unwrap();
+    }
+    if !view.tags.is_empty() {
+        write!(told, ", tags {}", view.tags.join("/")).unwrap();
+    }
+    if let Some(project) = view.project {
+        write!(told, ", in {}", name(session::SessionId(project.0))).unwrap();
+    }
+    if let Some(since) = view.trashed_at {
+        write!(told, ", since {}", seconds(since)).unwrap();
     }
     if let Some(run) = view.run {
         write!(told, ", run {run}").unwrap();

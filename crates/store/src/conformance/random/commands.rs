@@ -3,7 +3,7 @@
 use session::event::CallStatus;
 use session::{
     Attachment, CallNo, Command, Event, Flag, InterruptReason, Journal, Message, MessageKey, Outcome,
-    PostMode, Progress, RunId, TurnId, Usage,
+    PostMode, Progress, ProjectId, RunId, TurnId, Usage,
 };
 
 use super::Random;
@@ -11,6 +11,8 @@ use crate::blob::hash_of;
 use crate::conformance::author::{Author, id};
 
 pub(super) const WORDS: &[&str] = &["heron", "crane", "stork", "lake", "reed", "nest", "Ünder"];
+/// The project that sessions are put into.
+pub(super) const PROJECT: ProjectId = ProjectId(uuid::Uuid::from_u128(7));
 pub(super) const KEYS: &[&str] = &["k1", "k2", "k3", "k4"];
 /// Numbers of ids that lead to a session besides its first.
 pub(super) const OTHER_IDS: std::ops::Range<u128> = 1_000..1_006;
@@ -83,7 +85,7 @@ fn progress(random: &mut Random) -> Progress {
 fn other(random: &mut Random, author: &Author) -> Command {
     let other_id = id(OTHER_IDS.start + u128::from(random.below(6)));
     let on = random.below(2) == 0;
-    match random.below(19) {
+    match random.below(21) {
         0 => Command::RemoveQueued { turn: queued(random, author) },
         1 => Command::Stop { run: None },
         2 => Command::Undo { from: None },
@@ -101,6 +103,8 @@ fn other(random: &mut Random, author: &Author) -> Command {
         15 => Command::CompactContext { summary: text(random), through: turn(random, author) },
         16 => Command::Interrupt { reason: InterruptReason::ShutdownTimeout },
         17 => heal(random, author),
+        18 => Command::SetTags { tags: text(random).split(' ').map(str::to_owned).collect() },
+        19 => Command::SetProject { project: on.then_some(PROJECT) },
         _ => Command::TakeQueued,
     }
 }

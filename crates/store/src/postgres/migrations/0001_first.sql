@@ -44,10 +44,25 @@ CREATE TABLE list (
     shelf SMALLINT NOT NULL,
     active_at BIGINT NOT NULL,
     owed BIGINT NOT NULL,
+    trashed_at BIGINT,
+    project UUID,
     row TEXT NOT NULL
 );
 CREATE INDEX list_by_activity ON list (user_id, shelf, active_at, no);
 CREATE INDEX list_that_owe ON list (no) WHERE owed > 0;
+CREATE INDEX list_in_trash ON list (trashed_at) WHERE trashed_at IS NOT NULL;
+CREATE INDEX list_by_project ON list (user_id, project, shelf, active_at, no) WHERE project IS NOT NULL;
+
+-- The tags of a session, each by itself, in the order of a page.
+CREATE TABLE list_tags (
+    user_id UUID NOT NULL,
+    tag TEXT COLLATE "C" NOT NULL,
+    shelf SMALLINT NOT NULL,
+    active_at BIGINT NOT NULL,
+    no BIGINT NOT NULL,
+    PRIMARY KEY (user_id, tag, shelf, active_at, no)
+);
+CREATE INDEX list_tags_by_no ON list_tags (no);
 
 CREATE TABLE turns (
     no BIGINT NOT NULL,

@@ -113,7 +113,7 @@ impl ScriptedModel {
 
 /// A wire format, written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
     OpenAi,
     Anthropic,
 }
@@ -237,7 +237,7 @@ pub fn now_micros() -> u64 {
 }
 
 impl Format {
-    pub(crate) fn begin(self) -> String {
+    pub fn begin(self) -> String {
         match self {
             Self::OpenAi => String::new(),
             Self::Anthropic => event(
@@ -247,7 +247,7 @@ impl Format {
         }
     }
 
-    pub(crate) fn text(self, text: &str) -> String {
+    pub fn text(self, text: &str) -> String {
         match self {
             // Written by hand: a bench asks for a hundred thousand a second.
             Self::OpenAi => {
@@ -281,7 +281,7 @@ impl Format {
         }
     }
 
-    pub(crate) fn end(self, why: &str, tokens: u64) -> String {
+    pub fn end(self, why: &str, tokens: u64) -> String {
         match self {
             Self::OpenAi => {
                 let reason = if why == "calls" { "tool_calls" } else { why };

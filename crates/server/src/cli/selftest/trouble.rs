@@ -1,0 +1,157 @@
+//! What is done to the server: it is killed at any moment, also while it starts; frozen; asked to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use judge::dice::Dice;
+use nix::sys::signal::Signal;
+use tokio::time::Instant;
+
+use super::subject::{Setup, Subject};
+
+/// How long a server lives: from `2^FIRST` ms to a little more than twice `2^LAST` ms, short lives as likely as long
+/// ones.
+const LIFE_MS_LOG: (u64, u64) = (1, 10);
+/// The longest that it is frozen.
+const FROZEN_MS_MAX: u64 = 700;
+
+/// Makes trouble for a server and starts it again.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    setup: Setup,
+    dice: Dice,
+    subject: Option<Subject>,
+    /// How long the last start took, so that kills can hit the next one.
+    last_start: Duration,
+    pub(super) counts: Arc<Counts>,
+}
+
+/// What was done to it, and how it took it.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// All kills.
+    pub(super) kills: AtomicU64,
+    /// Those that came before it was ready.
+    pub(super) kills_at_start: AtomicU64,
+    pub(super) freezes: AtomicU64,
+    pub(super) stops: AtomicU64,
+    /// Stops that ended late, or not well.
+    pub(super) stops_failed: AtomicU64,
+    /// Times that it was found ended though nobody had ended it.
+    pub(super) ended_by_itself: AtomicU64,
+    pub(super) slowest_start_ms: AtomicU64,
+}
+
+impl Trouble {
+    pub(super) fn new(setup: Setup, seed: u64) -> Self {
+        let dice = Dice::new(seed.wrapping_mul(41));
+        Self { setup, dice, subject: None, last_start: Duration::ZERO, counts: Arc::default() }
+    }
+
+    /// Starts the server and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub(super) async fn start(&mut self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let subject = self.subject.insert(self.setup.start()?);
+        if let Err(error) = subject.ready().await {
+            return Err(error.context(format!("the server does not start: {}", self.setup.last_words())));
+        }
+        self.last_start = begun.elapsed();
+        let took = u64::try_from(self.last_start.as_millis()).unwrap_or(u64::MAX);
+        self.counts.slowest_start_ms.fetch_max(took, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Makes trouble until then; the server is ready afterwards.
+    ///
+    /// # Errors
+    /// When it does not start any more.
+    pub(super) async fn make(&mut self, until: Instant) -> anyhow::Result<()> {
+        loop {
+            let (least, span) = (LIFE_MS_LOG.0, LIFE_MS_LOG.1 - LIFE_MS_LOG.0 + 1);
+            let least = 1 << (least + self.dice.below(span));
+            let life = Duration::from_millis(least + self.dice.below(least));
+            if Instant::now() + life >= until {
+                tokio::time::sleep_until(until).await;
+                return Ok(());
+            }
+            tokio::time::sleep(life).await;
+            match self.dice.below(100) {
+                0..10 => self.freeze().await?,
+                10..18 => {
+                    self.stop().await?;
+                    self.start().await?;
+                }
+                _ => {
+                    self.kill().await?;
+                    self.start_after_kills().await?;
+                }
+            }
+        }
+    }
+
+    async fn kill(&mut self) -> anyhow::Result<()> {
+        let Some(mut subject) = self.subject.take() else { return Ok(()) };
+        match subject.kill().await? {
+            None => self.counts.kills.fetch_add(1, Ordering::AcqRel),
+            Some(_) => self.counts.ended_by_itself.fetch_add(1, Ordering::AcqRel),
+        };
+        Ok(())
+    }
+
+    /// Starts it; now and then it is killed while it does, also several times in a row.
+    async fn start_after_kills(&mut self) -> anyhow::Result<()> {
+        while self.dice.chance(30) {
+            // A little more than a start takes, so that its last moments are hit too.
+            let most = u64::try_from(self.last_start.as_micros())? * 5 / 4;
+            let moment = Duration::from_micros(self.dice.below(most));
+            let subject = self.subject.insert(self.setup.start()?);
+            let ready = tokio::time::timeout(moment, subject.ready()).await;
+            if ready.is_err() {
+                self.counts.kills_at_start.fetch_add(1, Ordering::AcqRel);
+            }
+            self.kill().await?;
+            if let Ok(Err(error)) = ready {
+                return Err(error.context(format!("the server does not start: {}", self.setup.last_words())));
+            }
+        }
+        self.start().await
+    }
+
+    /// Lets it stand still for a moment, as a machine that is suspended does.
+    async fn freeze(&mut self) -> anyhow::Result<()> {
+        let moment = Duration::from_millis(1 + self.dice.below(FROZEN_MS_MAX));
+        let Some(subject) = &self.subject else { return Ok(()) };
+        subject.signal(Signal::SIGSTOP)?;
+        tokio::time::sleep(moment).await;
+        subject.signal(Signal::SIGCONT)?;
+        self.counts.freezes.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Asks it to stop and waits for that.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub(super) async fn stop(&mut self) -> anyhow::Result<()> {
+        let Some(mut subject) = self.subject.take() else { return Ok(()) };
+        let well = subject.stop().await.context("stop the server")?;
+        self.counts.stops.fetch_add(1, Ordering::AcqRel);
+        if !well {
+            self.counts.stops_failed.fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
+    /// Ends the server for good.
+    pub(super) async fn end(&mut self) {
+        if let Some(mut subject) = self.subject.take() {
+            // One that cannot be killed is gone already.
+            drop(subject.kill().await);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What the server does by itself now and then: erases what has been in the trash for long enough, and lets uploads go
+//! that nobody finishes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hub::{Clock, Hub, SystemClock};
+use store::people::People;
+use tokio_util::sync::CancellationToken;
+
+use crate::people;
+use crate::uploads::Uploads;
+
+/// How often it is looked.
+const EVERY: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+/// What housekeeping works on.
+pub(crate) struct Housekeeping {
+    pub(crate) hub: Hub,
+    pub(crate) people: Arc<People>,
+    pub(crate) uploads: Arc<Uploads>,
+    /// How long the trash is kept; none: until it is erased by hand.
+    pub(crate) trash_days: Option<u32>,
+}
+
+impl Housekeeping {
+    /// At once, and every hour until the server stops.
+    pub(crate) async fn keep(self, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.empty_trash() => {}
+            }
+            self.drop_uploads().await;
+            if tokio::time::timeout(EVERY, stop.cancelled()).await.is_ok() {
+                return;
+            }
+        }
+    }
+
+    /// Erases what has been in the trash for long enough, one after another, a page at a time. One that cannot be erased
+    /// now does not keep the others waiting.
+    async fn empty_trash(&self) {
+        let Some(days) = self.trash_days else { return };
+        let keep = DAY.saturating_mul(days);
+        let mut last = None;
+        loop {
+            let due = match self.hub.due_trash(keep, last).await {
+                Ok(due) => due,
+                Err(error) => {
+                    tracing::error!(reason = %error, "the trash cannot be looked at; the next hour tries again");
+                    return;
+                }
+            };
+            let Some(end) = due.last().copied() else { return };
+            for trashed in due {
+                let session = trashed.session;
+                match self.hub.erase_due(session, keep).await {
+                    Ok(true) => self.tell_erased(session).await,
+                    Ok(false) => tracing::debug!(%session, "a session was taken out of the trash in time"),
+                    Err(error) => tracing::warn!(%session, reason = %error, "the session stays in the trash"),
+                }
+            }
+            last = Some(end);
+        }
+    }
+
+    async fn tell_erased(&self, session: session::SessionId) {
+        tracing::info!(%session, "a session was erased after its time in the trash");
+        let people = self.people.clone();
+        let note =
+            move || people.note(people::by(None), "session_erased", &format!("{session}, from the trash"));
+        match tokio::task::spawn_blocking(note).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%session, reason = %error, "the audit trail has no line of it"),
+            Err(error) => tracing::error!(%session, reason = %error, "the audit trail has no line of it"),
+        }
+    }
+
+    async fn drop_uploads(&self) {
+        let uploads = self.uploads.clone();
+        match tokio::task::spawn_blocking(move || uploads.drop_old(SystemClock.now())).await {
+            Ok(Ok(0)) => {}
+            Ok(Ok(count)) => tracing::info!(count, "uploads that nobody finished are gone"),
+            Ok(Err(error)) => tracing::warn!(reason = %error, "old uploads stay for another hour"),
+            Err(error) => tracing::warn!(reason = %error, "old uploads stay for another hour"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hub::Create;
+    use session::{Command, Flag, SessionId, UserId};
+    use testkit::agent::ScriptedAgent;
+    use testkit::clock::HandClock;
+
+    use super::*;
+
+    struct Place {
+        keeper: Housekeeping,
+        clock: Arc<HandClock>,
+        _home: tempfile::TempDir,
+    }
+
+    impl Place {
+        async fn new(trash_days: Option<u32>) -> Self {
+            let home = tempfile::tempdir().unwrap();
+            let clock = Arc::new(HandClock::default());
+            let store = Arc::new(store::memory::MemoryStore::new());
+            let settings = hub::Settings::new(home.path().join("spool"));
+            let agent = Arc::new(ScriptedAgent::default());
+            let hub = Hub::start(store, agent, clock.clone(), settings).await.unwrap();
+            let people = Arc::new(People::open(&home.path().join("people.db"), clock.now()).unwrap());
+            let uploads = Arc::new(Uploads::open(home.path()).unwrap());
+            Self { keeper: Housekeeping { hub, people, uploads, trash_days }, clock, _home: home }
+        }
+
+        async fn create(&self) -> SessionId {
+            let create = Create { session: None, title: None, after: None, user: UserId::FIRST };
+            self.keeper.hub.create(create).await.unwrap().session()
+        }
+
+        async fn trash(&self, session: SessionId, on: bool) {
+            let command = Command::SetFlag { flag: Flag::Trashed, on };
+            self.keeper.hub.open(session).submit(command).await.unwrap();
+        }
+
+        async fn is_there(&self, session: SessionId) -> bool {
+            self.keeper.hub.belongs(session, UserId::FIRST).await.unwrap()
+        }
+
+        fn pass(&self, days: i64) {
+            self.clock.advance(days * 24 * 3_600 * 1_000_000);
+        }
+
+        fn erased(&self) -> Vec<String> {
+            let lines = self.keeper.people.audit(None, 1_000).unwrap();
+            lines.into_iter().filter(|line| line.action == "session_erased").map(|line| line.about).collect()
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_in_the_trash_for_long_enough_is_erased_and_told() {
+        let place = Place::new(Some(30)).await;
+        let mut old = Vec::new();
+        // More than a page.
+        for _ in 0..130 {
+            let session = place.create().await;
+            place.trash(session, true).await;
+            old.push(session);
+        }
+        let (active, taken_out, put_back) = (place.create().await, old[3], old[4]);
+        place.pass(29);
+        place.trash(taken_out, false).await;
+        place.trash(put_back, false).await;
+        place.trash(put_back, true).await;
+        place.keeper.empty_trash().await;
+        assert_eq!(place.erased(), Vec::<String>::new(), "nothing is due yet");
+        place.pass(1);
+        place.keeper.empty_trash().await;
+        for session in &old {
+            let stays = [taken_out, put_back].contains(session);
+            assert_eq!(place.is_there(*session).await, stays, "{session}");
+        }
+        assert!(place.is_there(active).await);
+        assert_eq!(place.erased().len(), 128);
+        assert!(place.erased().contains(&format!("{}, from the trash", old[0])));
+    }
+
+    #[tokio::test]
+    async fn a_trash_without_an_end_is_kept() {
+        let place = Place::new(None).await;
+        let session = place.create().await;
+        place.trash(session, true).await;
+        place.pass(10_000);
+        place.keeper.empty_trash().await;
+        assert!(place.is_there(session).await);
+    }
+
+    /// However a rescue and the erasing meet, a session whose rescue was acknowledged is there.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_session_that_is_taken_out_in_time_is_not_erased() {
+        let place = Place::new(Some(30)).await;
+        let (mut rescued, mut erased) = (0, 0);
+        for _ in 0..200 {
+            let session = place.create().await;
+            place.trash(session, true).await;
+            place.pass(31);
+            let command = Command::SetFlag { flag: Flag::Trashed, on: false };
+            let handle = place.keeper.hub.open(session);
+            let keep = DAY * 30;
+            let (saved, gone) =
+                tokio::join!(handle.submit(command), place.keeper.hub.erase_due(session, keep));
+            let (saved, gone) = (saved.is_ok(), gone.unwrap_or(false));
+            assert!(!(saved && gone), "what was acknowledged was erased");
+            assert_eq!(place.is_there(session).await, !gone);
+            (rescued, erased) = (rescued + u32::from(saved), erased + u32::from(gone));
+        }
+        assert!(rescued + erased > 0);
+    }
+}

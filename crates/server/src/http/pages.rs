@@ -1,0 +1,74 @@
+//! The web pages, built into the binary: one page, which shows the list and each session, and what it is made of.
+
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use rust_embed::{Embed, EmbeddedFile};
+
+use super::error::{ErrorCode, Problem};
+
+/// What `vite build` left. Empty when the binary was built without it.
+#[derive(Embed)]
+#[folder = "../../web/dist"]
+struct Files;
+
+const PAGE: &str = "index.html";
+/// What a page may do: run our scripts and no others, speak to this server and nobody else, and be framed by nobody.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; \
+    img-src 'self' data: blob:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; \
+    require-trusted-types-for 'script'";
+/// Places inside the page.
+const SESSIONS: &str = "s/";
+/// Names of these hold a digest of what is in them.
+const ASSETS: &str = "assets/";
+
+/// Answers what no route did.
+pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    let path = uri.path().trim_start_matches('/');
+    if path == "api" || path.starts_with("api/") || !matches!(method, Method::GET | Method::HEAD) {
+        return Problem::new(ErrorCode::NoSuchRoute, "See /api/v1/reference.").into_response();
+    }
+    let inside = path.is_empty() || path.starts_with(SESSIONS);
+    let name = if inside { PAGE } else { path };
+    let Some(file) = Files::get(name) else {
+        let no_pages = "This build has no pages; `just release` makes one that does.";
+        let detail = if inside { no_pages } else { "See /api/v1/reference." };
+        return Problem::new(ErrorCode::NoSuchRoute, detail).into_response();
+    };
+    answer(name, &file, &headers)
+}
+
+fn answer(name: &str, file: &EmbeddedFile, asked: &HeaderMap) -> Response {
+    let tag = format!("\"{}\"", session::hex(&file.metadata.sha256_hash()));
+    let kept = if name.starts_with(ASSETS) { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    let known = asked.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    if known.is_some_and(|known| known.split(',').any(|known| known.trim() == tag)) {
+        return (StatusCode::NOT_MODIFIED, headers).into_response();
+    }
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(name)));
+    let accepted = asked.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let packed = accepted.contains("br").then(|| Files::get(&format!("{name}.br"))).flatten();
+    if packed.is_some() {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
+    }
+    let data = packed.as_ref().unwrap_or(file).data.clone();
+    (headers, axum::body::Bytes::from(data.into_owned())).into_response()
+}
+
+fn media_type(name: &str) -> &'static str {
+    match name.rsplit('.').next() {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("woff2") => "font/woff2",
+        Some("txt") => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}

@@ -1,0 +1,55 @@
+//! What was done about people and access.
+
+use axum::Json;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::super::desk::Desk;
+use super::super::error::Problem;
+use super::super::extract::Asked;
+use super::super::gate::{Gate, Policy};
+
+/// Lines of a page.
+const PAGE: usize = 100;
+
+pub(crate) fn add(gate: Gate) -> Gate {
+    gate.route(Policy::Manage, routes!(audit))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct AuditAsked {
+    /// Lines before this one; the newest if left out.
+    before: Option<i64>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct AuditLineBody {
+    no: i64,
+    time: i64,
+    /// Who did it; none: the command line on the server, or nobody who is known.
+    user: Option<Uuid>,
+    action: String,
+    about: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct AuditBody {
+    lines: Vec<AuditLineBody>,
+}
+
+/// What was done about people and access, newest first.
+#[utoipa::path(get, path = "/api/v1/audit", tag = "people", params(AuditAsked), security(("token" = [])),
+    responses((status = 200, body = AuditBody), (status = "default", body = Problem)))]
+async fn audit(desk: Desk, Asked(asked): Asked<AuditAsked>) -> Result<Json<AuditBody>, Problem> {
+    let lines = desk.people().audit(asked.before, PAGE)?.into_iter().map(|line| AuditLineBody {
+        no: line.no,
+        time: line.time.0,
+        user: line.user.map(|user| user.0),
+        action: line.action,
+        about: line.about,
+    });
+    Ok(Json(AuditBody { lines: lines.collect() }))
+}

@@ -1,0 +1,144 @@
+//! Projects, which sessions can be put into, and the tags that are in use.
+
+use axum::Json;
+use axum::http::StatusCode;
+use hub::{Clock, SystemClock};
+use serde::{Deserialize, Serialize};
+use session::ProjectId;
+use session::organise::is_visible;
+use store::people::Project;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::super::desk::{Desk, no_project};
+use super::super::error::{ErrorCode, Problem};
+use super::super::extract::{Asked, AtPath, Body};
+use super::super::gate::{Gate, Policy};
+
+/// Characters of a project's name.
+const NAME_CHARS_MAX: usize = 100;
+/// Tags that are told, at most and when nothing is said.
+const TAGS_MAX: usize = 1_000;
+const TAGS: usize = 200;
+
+pub(crate) fn add(gate: Gate) -> Gate {
+    gate.route(Policy::Read, routes!(list))
+        .route(Policy::Write, routes!(make))
+        .route(Policy::Write, routes!(rename, delete))
+        .route(Policy::Read, routes!(tags))
+}
+
+/// What a user puts sessions into.
+#[derive(Debug, Serialize, ToSchema)]
+struct ProjectBody {
+    project: Uuid,
+    name: String,
+    /// Microseconds since 1970.
+    created_at: i64,
+}
+
+impl From<Project> for ProjectBody {
+    fn from(project: Project) -> Self {
+        Self { project: project.id.0, name: project.name, created_at: project.created_at.0 }
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ProjectsBody {
+    projects: Vec<ProjectBody>,
+}
+
+/// The caller's projects, by name; 1,000 at most.
+#[utoipa::path(get, path = "/api/v1/projects", tag = "sessions", security(("token" = [])),
+    responses((status = 200, body = ProjectsBody), (status = "default", body = Problem)))]
+async fn list(desk: Desk) -> Result<Json<ProjectsBody>, Problem> {
+    let projects = desk.people().projects(desk.user())?;
+    Ok(Json(ProjectsBody { projects: projects.into_iter().map(ProjectBody::from).collect() }))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct MakeBody {
+    /// The caller's own id, so that asking again makes no second project.
+    #[serde(default)]
+    id: Option<Uuid>,
+    /// 1 to 100 visible characters.
+    name: String,
+}
+
+/// Makes a project. Asked again with the same id, it gets the name.
+#[utoipa::path(post, path = "/api/v1/projects", tag = "sessions", request_body = MakeBody, security(("token" = [])),
+    responses((status = 201, body = ProjectBody), (status = "default", body = Problem)))]
+async fn make(desk: Desk, Body(body): Body<MakeBody>) -> Result<(StatusCode, Json<ProjectBody>), Problem> {
+    let id = ProjectId(body.id.unwrap_or_else(|| SystemClock.id()));
+    let project = Project { id, name: checked(&body.name)?, created_at: SystemClock.now() };
+    let (user, kept) = (desk.user(), project.clone());
+    desk.keep(move |people| people.put_project(user, &kept)).await?;
+    Ok((StatusCode::CREATED, Json(project.into())))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct RenameBody {
+    /// 1 to 100 visible characters.
+    name: String,
+}
+
+/// Gives a project another name.
+#[utoipa::path(patch, path = "/api/v1/projects/{project}", tag = "sessions", params(("project" = Uuid, Path)),
+    request_body = RenameBody, security(("token" = [])),
+    responses((status = 204), (status = "default", body = Problem)))]
+async fn rename(
+    desk: Desk,
+    AtPath(project): AtPath<Uuid>,
+    Body(body): Body<RenameBody>,
+) -> Result<StatusCode, Problem> {
+    let (user, project, name) = (desk.user(), ProjectId(project), checked(&body.name)?);
+    let found = desk.keep(move |people| people.rename_project(user, project, &name)).await?;
+    if found { Ok(StatusCode::NO_CONTENT) } else { Err(no_project(project)) }
+}
+
+/// Takes a project away. Its sessions stay, and stand in none.
+#[utoipa::path(delete, path = "/api/v1/projects/{project}", tag = "sessions", params(("project" = Uuid, Path)),
+    security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
+async fn delete(desk: Desk, AtPath(project): AtPath<Uuid>) -> Result<StatusCode, Problem> {
+    let (user, project) = (desk.user(), ProjectId(project));
+    let found = desk.keep(move |people| people.delete_project(user, project)).await?;
+    if found { Ok(StatusCode::NO_CONTENT) } else { Err(no_project(project)) }
+}
+
+fn checked(name: &str) -> Result<String, Problem> {
+    let name = name.trim();
+    let fits = (1..=NAME_CHARS_MAX).contains(&name.chars().count()) && name.chars().all(is_visible);
+    let wrong = || format!("The name of a project has 1 to {NAME_CHARS_MAX} visible characters.");
+    if fits { Ok(name.to_owned()) } else { Err(Problem::new(ErrorCode::BadName, wrong())) }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct TagsAsked {
+    /// Tags, at most 1,000; 200 if left out.
+    count: Option<usize>,
+}
+
+/// A tag, and how many sessions have it.
+#[derive(Debug, Serialize, ToSchema)]
+struct TagBody {
+    tag: String,
+    sessions: u64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct TagsBody {
+    tags: Vec<TagBody>,
+}
+
+/// The caller's tags that are on sessions outside the trash, the most used first.
+#[utoipa::path(get, path = "/api/v1/tags", tag = "sessions", params(TagsAsked), security(("token" = [])),
+    responses((status = 200, body = TagsBody), (status = "default", body = Problem)))]
+async fn tags(desk: Desk, Asked(asked): Asked<TagsAsked>) -> Result<Json<TagsBody>, Problem> {
+    let tags = desk.tags(asked.count.unwrap_or(TAGS).clamp(1, TAGS_MAX)).await?;
+    let tags = tags.into_iter().map(|count| TagBody { tag: count.tag, sessions: count.sessions });
+    Ok(Json(TagsBody { tags: tags.collect() }))
+}

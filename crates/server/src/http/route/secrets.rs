@@ -1,0 +1,79 @@
+//! Secrets that the server uses, such as keys of providers. They can be set and removed, never read.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use super::super::App;
+use super::super::desk::Desk;
+use super::super::error::{ErrorCode, Problem};
+use super::super::extract::{AtPath, Body};
+use super::super::gate::{Gate, Policy};
+use crate::vault;
+
+pub(crate) fn add(gate: Gate) -> Gate {
+    gate.route(Policy::Manage, routes!(secrets)).route(Policy::Manage, routes!(set, remove))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct SecretBody {
+    name: String,
+    changed_at: i64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct SecretsBody {
+    secrets: Vec<SecretBody>,
+}
+
+/// The names of the secrets that are kept.
+#[utoipa::path(get, path = "/api/v1/secrets", tag = "secrets", security(("token" = [])),
+    responses((status = 200, body = SecretsBody), (status = "default", body = Problem)))]
+async fn secrets(desk: Desk) -> Result<Json<SecretsBody>, Problem> {
+    let secrets = desk.people().secrets()?.into_iter();
+    let body =
+        |secret: store::people::SecretLine| SecretBody { name: secret.name, changed_at: secret.changed_at.0 };
+    Ok(Json(SecretsBody { secrets: secrets.map(body).collect() }))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewSecret {
+    /// It is never shown again.
+    #[schema(value_type = String)]
+    secret: SecretString,
+}
+
+/// Keeps a secret, in place of what was kept by that name. A model uses it by `key_secret` in the configuration.
+#[utoipa::path(put, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)),
+    request_body = NewSecret, security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
+async fn set(
+    State(app): State<App>,
+    desk: Desk,
+    AtPath(name): AtPath<String>,
+    Body(body): Body<NewSecret>,
+) -> Result<StatusCode, Problem> {
+    vault::check(&name, body.secret.expose_secret()).map_err(|why| Problem::new(ErrorCode::BadName, why))?;
+    let (vault, by) = (app.vault.clone(), desk.by());
+    let keeping =
+        tokio::task::spawn_blocking(move || vault.keep(by, &name, body.secret.expose_secret())).await;
+    match keeping {
+        Ok(Ok(())) => Ok(StatusCode::NO_CONTENT),
+        Ok(Err(_)) | Err(_) => Err(Problem::new(ErrorCode::Unavailable, "The secret could not be kept.")),
+    }
+}
+
+/// Removes a secret.
+#[utoipa::path(delete, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)),
+    security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
+async fn remove(desk: Desk, AtPath(name): AtPath<String>) -> Result<StatusCode, Problem> {
+    let by = desk.by();
+    match desk.change(move |people| people.remove_secret(by, &name)).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Problem::new(ErrorCode::NoSuchThing, "There is no such secret.")),
+    }
+}

@@ -1,0 +1,98 @@
+//! Models as they are configured: how each is asked, with which key, and whether its provider answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::{AnswerLimits, ApiKey, KeySource, Model, Outgoing, Prices, Provider, Transport, Wire};
+use anyhow::{Context, bail};
+
+use crate::config::{ModelConfig, ProviderConfig, environment, micros};
+use crate::vault::{NamedSecret, Vault};
+
+/// The model that a part of the configuration describes.
+///
+/// # Errors
+/// When its key is not there.
+pub(crate) fn make(
+    config: &ModelConfig,
+    transport: &Arc<dyn Transport>,
+    vault: &Arc<Vault>,
+) -> anyhow::Result<Model> {
+    let name = &config.name;
+    let key = key_source(config, vault).with_context(|| format!("model `{name}`"))?;
+    Ok(Model {
+        name: name.clone(),
+        id: config.model.clone(),
+        provider: Provider {
+            wire: wire(config),
+            url: config.url.clone(),
+            key,
+            takes_prefix: config.takes_prefix,
+            transport: transport.clone(),
+            limits: AnswerLimits {
+                silence_max: Duration::from_secs(config.silence_seconds),
+                ..AnswerLimits::default()
+            },
+        },
+        window_tokens: config.window_tokens,
+        output_tokens_max: config.output_tokens_max,
+        prices: Prices {
+            input_micros: micros(config.input_price),
+            output_micros: micros(config.output_price),
+        },
+        uses_tools: config.tools,
+    })
+}
+
+/// Where a model's key comes from.
+fn key_source(config: &ModelConfig, vault: &Arc<Vault>) -> anyhow::Result<Option<Arc<dyn KeySource>>> {
+    let key: Arc<dyn KeySource> = match (&config.key_env, &config.key_file, &config.key_secret) {
+        (None, None, None) => return Ok(None),
+        (Some(variable), None, None) => {
+            Arc::new(ApiKey::new(environment(variable).with_context(|| format!("{variable} is not set"))?))
+        }
+        (None, Some(path), None) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+            Arc::new(ApiKey::new(text.trim()))
+        }
+        (None, None, Some(name)) => Arc::new(NamedSecret { vault: vault.clone(), name: name.clone() }),
+        _ => bail!("give one of `key_env`, `key_file` and `key_secret`"),
+    };
+    Ok(Some(key))
+}
+
+/// What a provider answers when it is asked for its models.
+pub(crate) struct ProviderReply {
+    pub(crate) status: u16,
+    pub(crate) date: Option<String>,
+}
+
+/// Asks a model's provider for its models.
+///
+/// # Errors
+/// When it does not answer.
+pub(crate) async fn ask_provider(
+    config: &ModelConfig,
+    vault: &Arc<Vault>,
+    patience: Duration,
+) -> anyhow::Result<ProviderReply> {
+    let key =
+        key_source(config, vault)?.map(|source| source.key().map_err(anyhow::Error::msg)).transpose()?;
+    let outgoing = Outgoing::new([config.url.as_str()])?;
+    let url = format!("{}/models", config.url.trim_end_matches('/'));
+    let mut request = outgoing.request(reqwest::Method::GET, &url)?.timeout(patience);
+    for (name, value) in agent::headers(wire(config), key.as_ref()) {
+        request = request.header(name, value);
+    }
+    let reply = request.send().await?;
+    let date =
+        reply.headers().get(reqwest::header::DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
+    Ok(ProviderReply { status: reply.status().as_u16(), date })
+}
+
+fn wire(config: &ModelConfig) -> Wire {
+    match config.provider {
+        ProviderConfig::Openai => Wire::OpenAi,
+        ProviderConfig::Anthropic => Wire::Anthropic,
+    }
+}

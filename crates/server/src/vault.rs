@@ -1,0 +1,149 @@
+//! Secrets that the server uses: sealed where they are kept, opened only for whom they are meant.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agent::{ApiKey, KeySource};
+use anyhow::{Context, bail};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use secrecy::zeroize::Zeroizing;
+use store::people::{By, People};
+
+use crate::config::environment;
+use crate::file::write_private;
+
+const KEY_BYTES: usize = 32;
+/// The key, below the data directory, unless the supervisor brings it. It is in no backup.
+const KEY_FILE: &str = "secrets.key";
+
+/// Characters of a secret.
+const SECRET_MAX: usize = 10_000;
+
+/// Whether a secret can be kept by a name.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check(name: &str, secret: &str) -> Result<(), &'static str> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if name.is_empty() || name.len() > 60 || !name.bytes().all(plain) {
+        return Err("The name of a secret has 1 to 60 letters, digits, `-`, `_` or `.`.");
+    }
+    if secret.is_empty() || secret.len() > SECRET_MAX || secret.chars().any(char::is_control) {
+        return Err("A secret has 1 to 10,000 visible characters.");
+    }
+    Ok(())
+}
+
+/// Opens and seals.
+pub(crate) struct Vault {
+    people: Arc<People>,
+    key: LessSafeKey,
+}
+
+impl Vault {
+    /// Opens the vault of a data directory, and makes its key if there is none.
+    ///
+    /// # Errors
+    /// When the key cannot be read or made.
+    pub(crate) fn open(data: &Path, people: Arc<People>) -> anyhow::Result<Self> {
+        let brought = environment("CREDENTIALS_DIRECTORY").map(|folder| Path::new(&folder).join(KEY_FILE));
+        let path = brought.filter(|path| path.exists()).unwrap_or_else(|| data.join(KEY_FILE));
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => Zeroizing::new(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let mut random = Zeroizing::new([0; KEY_BYTES]);
+                getrandom::fill(random.as_mut())?;
+                let text = Zeroizing::new(session::hex(&*random));
+                write_private(&path, text.as_bytes()).with_context(|| format!("write {}", path.display()))?;
+                text
+            }
+            Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
+        };
+        let digits = text.trim();
+        let pairs = (0..KEY_BYTES).map(|at| digits.get(at * 2..at * 2 + 2));
+        let bytes: Option<Vec<u8>> = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect();
+        let bytes = bytes.filter(|_| digits.len() == KEY_BYTES * 2).map(Zeroizing::new);
+        let Some(bytes) = bytes else { bail!("{} does not hold {KEY_BYTES} bytes as hex", path.display()) };
+        let key = UnboundKey::new(&CHACHA20_POLY1305, &bytes)
+            .map_err(|_| anyhow::anyhow!("the key is unusable"))?;
+        Ok(Self { people, key: LessSafeKey::new(key) })
+    }
+
+    /// Keeps a secret.
+    ///
+    /// # Errors
+    /// When it could not be kept.
+    pub(crate) fn keep(&self, by: By, name: &str, secret: &str) -> anyhow::Result<()> {
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce)?;
+        let mut sealed = secret.as_bytes().to_vec();
+        // Its name is sealed with it: one secret cannot be put in the place of another.
+        self.key
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(name), &mut sealed)
+            .map_err(|_| anyhow::anyhow!("the secret could not be sealed"))?;
+        Ok(self.people.keep_sealed(by, name, &[&nonce, sealed.as_slice()].concat())?)
+    }
+
+    /// A secret, for whom it is meant.
+    fn secret(&self, name: &str) -> Result<ApiKey, String> {
+        let set = format!("`everturn secret set {name}` keeps one");
+        let failed = |error: store::people::PeopleError| error.to_string();
+        let sealed = self.people.sealed(name).map_err(failed)?;
+        let sealed = sealed.ok_or_else(|| format!("there is no secret `{name}`; {set}"))?;
+        let unsealed = sealed.split_first_chunk::<NONCE_LEN>().and_then(|(nonce, sealed)| {
+            let mut sealed = Zeroizing::new(sealed.to_vec());
+            let nonce = Nonce::assume_unique_for_key(*nonce);
+            let plain = self.key.open_in_place(nonce, Aad::from(name), &mut sealed).ok()?;
+            String::from_utf8(plain.to_vec()).ok()
+        });
+        unsealed
+            .map(ApiKey::new)
+            .ok_or_else(|| format!("`{KEY_FILE}` does not open the secret `{name}`; {set}"))
+    }
+}
+
+/// A secret by its name, looked up whenever it is needed.
+pub(crate) struct NamedSecret {
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) name: String,
+}
+
+impl KeySource for NamedSecret {
+    fn key(&self) -> Result<ApiKey, String> {
+        self.vault.secret(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::people::{by_hand, open};
+
+    #[test]
+    fn a_secret_is_opened_by_its_name_and_key_alone() {
+        let data = tempfile::tempdir().unwrap();
+        let people = Arc::new(open(data.path()).unwrap());
+        let vault = Vault::open(data.path(), people.clone()).unwrap();
+        assert!(vault.secret("one").unwrap_err().contains("everturn secret set one"));
+        vault.keep(by_hand(), "one", "sk-canary-0123456789").unwrap();
+        assert!(vault.secret("one").is_ok());
+        // Nobody who has the files of the people reads it.
+        for file in std::fs::read_dir(data.path()).unwrap() {
+            let bytes = std::fs::read(file.unwrap().path()).unwrap();
+            assert!(!bytes.windows(6).any(|window| window == b"canary"));
+        }
+        // Not by another name, and not with another key.
+        let sealed = people.sealed("one").unwrap().unwrap();
+        people.keep_sealed(by_hand(), "two", &sealed).unwrap();
+        assert!(vault.secret("two").is_err());
+        let mut changed = sealed.clone();
+        changed[NONCE_LEN] ^= 1;
+        people.keep_sealed(by_hand(), "one", &changed).unwrap();
+        assert!(vault.secret("one").is_err());
+        people.keep_sealed(by_hand(), "one", &sealed).unwrap();
+        std::fs::remove_file(data.path().join(KEY_FILE)).unwrap();
+        let other = Vault::open(data.path(), people).unwrap();
+        assert!(other.secret("one").is_err());
+        assert!(vault.secret("one").is_ok());
+    }
+}

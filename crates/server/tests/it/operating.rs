@@ -1,0 +1,307 @@
+//! What lets somebody run the server for years: backups, verifying, repairing, figures, secrets, supervision.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::fs;
+use std::io::{BufRead, Read, Write};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::json;
+
+use testkit::sweeps::surface::{request, send};
+
+use crate::stage::Stage;
+
+fn run(stage: &Stage, words: &[&str]) -> Output {
+    stage.setup.command().args(words).stdin(Stdio::null()).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn done(stage: &Stage, words: &[&str]) -> String {
+    let output = run(stage, words);
+    assert!(
+        output.status.success(),
+        "{words:?}: {}{}",
+        said(&output),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    said(&output)
+}
+
+/// Gives the command line something to read.
+fn fed(mut command: Command, input: &str) -> Output {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn terminate(server: &testkit::trial::Process) {
+    let id = nix::unistd::Pid::from_raw(i32::try_from(server.0.id()).unwrap());
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
+}
+
+/// Stops the server as its supervisor does.
+fn stop(stage: &mut Stage) {
+    let mut server = stage.server.take().unwrap();
+    terminate(&server);
+    assert!(server.0.wait().unwrap().success());
+}
+
+#[test]
+fn a_backup_beside_the_server_is_restored_and_goes_on() {
+    let mut stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    stage.answered(&session, "first");
+    let copy = stage.setup.home.join("copy");
+    let copy_text = copy.to_string_lossy().into_owned();
+    done(&stage, &["backup", &copy_text]);
+    stage.answered(&session, "second");
+    assert!(!run(&stage, &["backup", &copy_text]).status.success(), "nothing is written over");
+    assert!(done(&stage, &["verify"]).ends_with("verify ok\n"));
+    let before = stage.log(&session);
+    drop(stage.server.take());
+    assert!(!run(&stage, &["restore", &copy_text]).status.success(), "a directory in use is not restored to");
+    fs::rename(&stage.setup.data, stage.setup.home.join("old")).unwrap();
+    assert!(done(&stage, &["restore", &copy_text]).ends_with("verify ok\n"));
+    stage.server = Some(stage.setup.serve().unwrap());
+    // The token was in the backup, and so were the entries until then.
+    let restored = stage.log(&session);
+    assert!(before.starts_with(&restored) && restored.len() < before.len());
+    stage.answered(&session, "instead of the second");
+    let view = stage.view(&session);
+    let turns = view["turns"].as_array().unwrap();
+    assert_eq!(turns.len(), 2);
+    assert_eq!(turns[1]["message"]["text"], "instead of the second");
+}
+
+#[test]
+fn damage_stops_one_session_until_it_is_repaired() {
+    let mut stage = Stage::new();
+    let (whole, damaged) = (stage.client.create().unwrap(), stage.client.create().unwrap());
+    stage.answered(&whole, "well");
+    stage.answered(&damaged, "ill");
+    stop(&mut stage);
+    let database = rusqlite::Connection::open(stage.setup.data.join("everturn.db")).unwrap();
+    let key = uuid::Uuid::parse_str(&damaged).unwrap();
+    let changed = database
+        .execute(
+            "UPDATE packs SET body = x'00' WHERE no = (SELECT no FROM logs WHERE key = ?)",
+            [key.as_bytes()],
+        )
+        .unwrap()
+        + database
+            .execute(
+                "UPDATE tail SET body = 'no' WHERE no = (SELECT no FROM logs WHERE key = ?)",
+                [key.as_bytes()],
+            )
+            .unwrap();
+    assert!(changed > 0);
+    drop(database);
+    let found = run(&stage, &["verify"]);
+    let told = format!("{}{}", said(&found), String::from_utf8_lossy(&found.stderr));
+    assert!(!found.status.success() && told.contains(&format!("damaged {damaged}")), "{told}");
+    stage.server = Some(stage.setup.serve().unwrap());
+    assert!(!run(&stage, &["repair"]).status.success(), "not while the server runs");
+    stage.answered(&whole, "still well");
+    drop(stage.server.take());
+    let repaired = done(&stage, &["repair"]);
+    assert!(repaired.contains("set-aside") && repaired.ends_with("verify ok\n"), "{repaired}");
+    stage.server = Some(stage.setup.serve().unwrap());
+    assert_eq!(stage.view(&whole)["turns"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn figures_are_for_owners_and_name_nobody() {
+    let stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    stage.answered(&session, "a canary in a mine");
+    let authority = format!("host: localhost\r\nauthorization: Bearer {}\r\n", stage.client.token);
+    let reply = send(stage.client.port, &request("GET", "/api/v1/metrics", &authority, "")).unwrap();
+    assert_eq!(reply.status, 200);
+    for name in [
+        "everturn_commit_seconds{quantile=\"0.99\"}",
+        "everturn_projection_lag_seconds",
+        "everturn_tail_bytes",
+        "everturn_runs_open 0",
+        "everturn_runs_ended_total{end=\"completed\"} 1",
+        "everturn_sessions_owing_memory",
+        "everturn_disk_free_bytes",
+        "everturn_store_writable 1",
+        "everturn_sessions_damaged 0",
+        "everturn_requests_total{status=\"2xx\"}",
+    ] {
+        assert!(reply.body.contains(name), "{name} is not in {}", reply.body);
+    }
+    assert!(!reply.body.contains("canary") && !reply.body.contains(&session));
+    let made = stage.must("POST", "/tokens", &json!({ "name": "figures", "scope": "read" }));
+    let reader = testkit::client::Client {
+        port: stage.client.port,
+        token: made["token"].as_str().unwrap().to_owned(),
+    };
+    assert_eq!(
+        reader.ask("GET", "/metrics", &json!({})).unwrap().status,
+        200,
+        "an owner's reading token is enough"
+    );
+    done(&stage, &["user", "add", "bob"]);
+    let token = done(&stage, &["token", "new", "--user", "bob", "--scope", "write"]).trim().to_owned();
+    let member = testkit::client::Client { port: stage.client.port, token };
+    assert_eq!(member.ask("GET", "/metrics", &json!({})).unwrap().status, 403);
+}
+
+#[test]
+fn a_secret_is_used_and_never_shown() {
+    const CANARY: &str = "sk-canary-aaaabbbbccccdddd";
+    let mut stage = Stage::new();
+    let config = stage.setup.home.join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("{text}key_secret = \"mine\"\n")).unwrap();
+    stage.restart();
+    let session = stage.client.create().unwrap();
+    let end = |stage: &Stage| {
+        let log = stage.log(&session);
+        log.iter().rev().find(|entry| entry["event"]["run_ended"].is_object()).unwrap()["event"].to_string()
+    };
+    stage.answered(&session, "without a key");
+    assert!(end(&stage).contains("everturn secret set mine"), "{}", end(&stage));
+    for (path, body, status) in [
+        ("/secrets/mine", json!({ "secret": CANARY }), 204),
+        ("/secrets/mine", json!({ "secret": "" }), 422),
+        ("/secrets/a%2Fb", json!({ "secret": CANARY }), 422),
+    ] {
+        assert_eq!(stage.ask("PUT", path, &body).status, status, "{path}");
+    }
+    stage.answered(&session, "with a key");
+    assert!(end(&stage).contains("completed"), "{}", end(&stage));
+    let listed = stage.ask("GET", "/secrets", &json!({})).body.to_string();
+    assert!(listed.contains("mine") && !listed.contains(CANARY));
+    let set = fed(
+        {
+            let mut command = stage.setup.command();
+            command.args(["secret", "set", "other"]);
+            command
+        },
+        &format!("{CANARY}\n"),
+    );
+    assert!(set.status.success());
+    assert_eq!(done(&stage, &["secret", "list"]), "mine\nother\n");
+    assert_eq!(stage.ask("DELETE", "/secrets/mine", &json!({})).status, 204);
+    assert_eq!(stage.ask("DELETE", "/secrets/mine", &json!({})).status, 404);
+    drop(stage.server.take());
+    let mut folders = vec![stage.setup.home.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let bytes = fs::read(&path).unwrap();
+                let plain = bytes.windows(CANARY.len()).any(|window| window == CANARY.as_bytes());
+                assert!(!plain, "{} has it in the clear", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_supervisor_is_told_that_the_server_is_ready_alive_and_stopping() {
+    let mut stage = Stage::new();
+    drop(stage.server.take());
+    let socket = stage.setup.home.join("notify");
+    let heard = UnixDatagram::bind(&socket).unwrap();
+    heard.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut command = stage.setup.command();
+    command.arg("serve").env("NOTIFY_SOCKET", &socket).env("WATCHDOG_USEC", "300000");
+    let mut server =
+        testkit::trial::Process(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    let wait_for = |what: &str| {
+        let mut buffer = [0; 256];
+        for _ in 0..200 {
+            let count = heard.recv(&mut buffer).unwrap();
+            if String::from_utf8_lossy(&buffer[..count]).contains(what) {
+                return;
+            }
+        }
+        panic!("{what} was not told");
+    };
+    wait_for("READY=1");
+    wait_for("WATCHDOG=1");
+    wait_for("WATCHDOG=1");
+    terminate(&server);
+    wait_for("STOPPING=1");
+    assert!(server.0.wait().unwrap().success());
+}
+
+#[test]
+fn the_doctor_says_what_is_wrong_and_what_to_do() {
+    let stage = Stage::new();
+    let well = run(&stage, &["doctor"]);
+    let told = said(&well);
+    assert!(told.contains("store in use by a server ok") && told.contains("sync_p50_micros"), "{told}");
+    assert!(told.contains("model trial HTTP 200 ok"), "{told}");
+    let config = stage.setup.home.join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    let nowhere = testkit::trial::free_port().unwrap();
+    fs::write(&config, text.replace(&stage.setup.model_url, &format!("http://127.0.0.1:{nowhere}/v1")))
+        .unwrap();
+    let ill = run(&stage, &["doctor"]);
+    assert!(!ill.status.success());
+    assert!(said(&ill).contains("wrong: is it running, and is `url` right?"), "{}", said(&ill));
+}
+
+#[test]
+fn a_collector_is_told_what_happens_and_nothing_that_was_said() {
+    let mut stage = Stage::new();
+    let collector = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let config = stage.setup.home.join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    let endpoint = format!("http://{}", collector.local_addr().unwrap());
+    fs::write(&config, format!("{text}[telemetry]\nendpoint = {endpoint:?}\n")).unwrap();
+    // At the default level: spans are told from there on.
+    stop(&mut stage);
+    let mut command = stage.setup.command();
+    command.env("EVERTURN_LOG", "info").arg("serve").stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut server = testkit::trial::Process(command.stderr(Stdio::null()).spawn().unwrap());
+    let mut out = std::io::BufReader::new(server.0.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert!(line.starts_with("ready"), "{line}");
+    let heard = std::thread::spawn(move || {
+        let (mut socket, _) = collector.accept().unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let (mut bytes, mut buffer) = (Vec::new(), [0; 64 * 1024]);
+        loop {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let length = text.split_once("\r\n\r\n").and_then(|(head, _)| {
+                let line =
+                    head.lines().find(|line| line.to_ascii_lowercase().starts_with("content-length:"))?;
+                Some((head.len() + 4, line.split(':').nth(1)?.trim().parse::<usize>().ok()?))
+            });
+            if length.is_some_and(|(head, body)| bytes.len() >= head + body) {
+                socket
+                    .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+                    .unwrap();
+                return text;
+            }
+            let count = socket.read(&mut buffer).unwrap();
+            assert!(count > 0, "the request was cut: {text}");
+            bytes.extend_from_slice(&buffer[..count]);
+        }
+    });
+    let session = stage.client.create().unwrap();
+    stage.answered(&session, "a canary in a mine");
+    terminate(&server);
+    assert!(server.0.wait().unwrap().success());
+    let told = heard.join().unwrap();
+    assert!(told.starts_with("POST /v1/traces"), "{told}");
+    for name in ["everturn", "request", "run", "ask", "/api/v1/sessions/{session}/messages"] {
+        assert!(told.contains(name), "{name} is not in {told}");
+    }
+    assert!(!told.contains("canary") && !told.contains(&stage.client.token));
+}

@@ -1,0 +1,311 @@
+//! A copy of a data directory that can be restored. It is made beside a server that goes on serving, and it is there
+//! whole or not at all.
+//!
+//! The logs are copied in one read transaction, so that each session's copy is a beginning of its log, all of the same
+//! moment. What can be made anew (words for search) and what belongs to the machine (spool, the key of the secrets) is
+//! left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, backup::Backup};
+use serde::{Deserialize, Serialize};
+use session::{BlobHash, Time};
+use sha2::{Digest, Sha256};
+
+use crate::blob::BlobDirectory;
+use crate::people::PEOPLE_FILE;
+use crate::sqlite;
+
+/// What a backup is made of, beside the attachments.
+const DATABASES: [&str; 2] = [sqlite::LOGS_FILE, PEOPLE_FILE];
+const MANIFEST: &str = "backup.json";
+/// What the logs are called until they are whole.
+const UNFINISHED: &str = "everturn.db.unfinished";
+/// The shape of the manifest and of what it describes.
+const FORMAT: u32 = 1;
+/// Pages copied between two reports of progress.
+const PAGES: std::ffi::c_int = 4_096;
+/// Bits by which epochs are raised: more claims than one server will ever make.
+const EPOCH_BITS: u32 = 32;
+
+/// Told how much is done of how much.
+pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
+
+/// What a backup says of itself. It is written last: without it there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub format: u32,
+    /// The version that made it.
+    pub version: String,
+    /// Microseconds since 1970.
+    pub made_at: i64,
+    pub sessions: u64,
+    pub attachments: u64,
+    /// Attachments of sessions that were erased while the backup was made.
+    pub attachments_gone: u64,
+    files: BTreeMap<String, Fingerprint>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Fingerprint {
+    bytes: u64,
+    sha256: String,
+}
+
+/// Why there is no backup, or nothing was restored.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error("{} is there already; nothing was changed", .0.display())]
+    Taken(PathBuf),
+    #[error("{} has no sessions yet", .0.display())]
+    Nothing(PathBuf),
+    #[error("{path} is not a whole backup: {reason}", path = .0.display(), reason = .1)]
+    NotWhole(PathBuf, String),
+    #[error("{0}")]
+    Refused(String),
+    #[error("{0}: {1}")]
+    Io(String, #[source] io::Error),
+    #[error("{0}: {1}")]
+    Sqlite(String, #[source] rusqlite::Error),
+}
+
+fn reading(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
+    let what = path.display().to_string();
+    move |error| BackupError::Io(what, error)
+}
+
+fn database(path: &Path) -> impl Fn(rusqlite::Error) -> BackupError {
+    let what = path.display().to_string();
+    move |error| BackupError::Sqlite(what.clone(), error)
+}
+
+/// Copies a data directory to `to`, which must not be there yet.
+///
+/// # Errors
+/// When it cannot be copied; nothing is left of the try.
+pub fn make(data: &Path, to: &Path, now: Time, progress: Progress<'_>) -> Result<Manifest, BackupError> {
+    if to.exists() {
+        return Err(BackupError::Taken(to.to_owned()));
+    }
+    if !data.join(sqlite::LOGS_FILE).exists() {
+        return Err(BackupError::Nothing(data.to_owned()));
+    }
+    // Where no server runs, nobody has looked yet whether the write-ahead log is whole.
+    let _lock = sqlite::hold(data).map_err(|error| BackupError::Refused(error.to_string()))?;
+    let aside = to.with_extension("unfinished");
+    if aside.exists() {
+        fs::remove_dir_all(&aside).map_err(reading(&aside))?;
+    }
+    fs::create_dir_all(&aside).map_err(reading(&aside))?;
+    let made = fill(data, &aside, now, progress).and_then(|manifest| {
+        fs::rename(&aside, to).map_err(reading(to))?;
+        sync_parent(to)?;
+        Ok(manifest)
+    });
+    if made.is_err() {
+        // What cannot be removed either is told by its name.
+        drop(fs::remove_dir_all(&aside));
+    }
+    made
+}
+
+fn fill(data: &Path, to: &Path, now: Time, progress: Progress<'_>) -> Result<Manifest, BackupError> {
+    let mut files = BTreeMap::new();
+    for name in DATABASES.into_iter().filter(|name| data.join(name).exists()) {
+        copy_database(&data.join(name), &to.join(name), name, progress)?;
+        files.insert(name.to_owned(), fingerprint(&to.join(name))?);
+    }
+    let logs = to.join(sqlite::LOGS_FILE);
+    let copied = open(&logs)?;
+    let sessions = count(&copied, "SELECT count(*) FROM logs WHERE trunk = 0").map_err(database(&logs))?;
+    let mut names = texts(&copied, "SELECT DISTINCT blob FROM blob_uses").map_err(database(&logs))?;
+    let people = to.join(PEOPLE_FILE);
+    if people.exists() {
+        // Brought, but not sent with a message yet.
+        names.extend(texts(&open(&people)?, "SELECT blob FROM uploads").map_err(database(&people))?);
+    }
+    drop(copied);
+    let (from, into) = (BlobDirectory::beside(data.join("blobs")), blobs(to)?);
+    let (mut attachments, mut attachments_gone) = (0, 0);
+    for (done, name) in names.iter().enumerate() {
+        match from.get(&BlobHash(name.clone())).map_err(reading(&data.join("blobs")))? {
+            Some(bytes) => {
+                into.put(&bytes).map_err(reading(&to.join("blobs")))?;
+                attachments += 1;
+            }
+            None => attachments_gone += 1,
+        }
+        progress("attachments", done as u64 + 1, names.len() as u64);
+    }
+    let manifest = Manifest {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        made_at: now.0,
+        sessions,
+        attachments,
+        attachments_gone,
+        files,
+    };
+    let path = to.join(MANIFEST);
+    let text = serde_json::to_vec_pretty(&manifest).map_err(|error| reading(&path)(error.into()))?;
+    fs::write(&path, text).map_err(reading(&path))?;
+    sync_file(&path)?;
+    sync_file(to)?;
+    Ok(manifest)
+}
+
+/// What a backup says of itself.
+///
+/// # Errors
+/// When there is none, or it is not whole.
+pub fn look(from: &Path) -> Result<Manifest, BackupError> {
+    let broken = |reason: String| BackupError::NotWhole(from.to_owned(), reason);
+    let text = fs::read(from.join(MANIFEST)).map_err(|error| broken(format!("{MANIFEST}: {error}")))?;
+    let manifest: Manifest =
+        serde_json::from_slice(&text).map_err(|error| broken(format!("{MANIFEST}: {error}")))?;
+    if manifest.format != FORMAT {
+        let found = manifest.format;
+        return Err(broken(format!("it has format {found}, this version knows {FORMAT}")));
+    }
+    Ok(manifest)
+}
+
+/// Makes a data directory of a backup. Epochs are raised beyond all that the original may have given out since, so that
+/// what goes on here is never taken for what went on there; `lift` is different each time.
+///
+/// # Errors
+/// When the backup is not whole, or there is something in the directory. Nothing is left of a try that failed.
+pub fn restore(from: &Path, data: &Path, lift: u16, progress: Progress<'_>) -> Result<Manifest, BackupError> {
+    let manifest = look(from)?;
+    let taken = fs::read_dir(data).is_ok_and(|mut entries| entries.next().is_some());
+    if taken {
+        return Err(BackupError::Taken(data.to_owned()));
+    }
+    for (name, wanted) in &manifest.files {
+        let path = from.join(name);
+        if !DATABASES.contains(&name.as_str()) || fingerprint(&path)? != *wanted {
+            return Err(BackupError::NotWhole(from.to_owned(), format!("{name} is not as it was made")));
+        }
+    }
+    fs::create_dir_all(data).map_err(reading(data))?;
+    let restored = refill(from, data, &manifest, lift, progress);
+    if restored.is_err() {
+        // What cannot be removed either keeps a server from starting there.
+        for name in manifest.files.keys().map(String::as_str).chain([UNFINISHED, "blobs"]) {
+            drop(fs::remove_file(data.join(name)).or_else(|_| fs::remove_dir_all(data.join(name))));
+        }
+        sqlite::forget(data).map_err(reading(data))?;
+    }
+    restored.map(|()| manifest)
+}
+
+fn refill(
+    from: &Path,
+    to: &Path,
+    manifest: &Manifest,
+    lift: u16,
+    progress: Progress<'_>,
+) -> Result<(), BackupError> {
+    // From here until the logs have their name, no server starts there.
+    let _lock = sqlite::announce(to).map_err(reading(to))?;
+    let unfinished = to.join(UNFINISHED);
+    for (done, name) in manifest.files.keys().enumerate() {
+        let into = if name == sqlite::LOGS_FILE { unfinished.clone() } else { to.join(name) };
+        fs::copy(from.join(name), &into).map_err(reading(&into))?;
+        sync_file(&into)?;
+        progress("files", done as u64 + 1, manifest.files.len() as u64);
+    }
+    let (kept, into) = (BlobDirectory::beside(from.join("blobs")), blobs(to)?);
+    let names = kept.names().map_err(reading(&from.join("blobs")))?;
+    if names.len() as u64 != manifest.attachments {
+        let reason = format!("{} attachments of {}", names.len(), manifest.attachments);
+        return Err(BackupError::NotWhole(from.to_owned(), reason));
+    }
+    for (done, name) in names.iter().enumerate() {
+        let bytes = kept.get(name).map_err(reading(&from.join("blobs")))?;
+        into.put(&bytes.unwrap_or_default()).map_err(reading(&to.join("blobs")))?;
+        progress("attachments", done as u64 + 1, names.len() as u64);
+    }
+    let refused = |error: sqlite::OpenStoreError| BackupError::Refused(error.to_string());
+    sqlite::raise_epochs(&unfinished, EPOCH_BITS, lift).map_err(refused)?;
+    for empty in ["-wal", "-shm"].map(|end| to.join(format!("{UNFINISHED}{end}"))) {
+        if empty.exists() {
+            fs::remove_file(&empty).map_err(reading(&empty))?;
+        }
+    }
+    sync_file(to)?;
+    fs::rename(&unfinished, to.join(sqlite::LOGS_FILE)).map_err(reading(to))?;
+    sync_file(to)
+}
+
+fn open(path: &Path) -> Result<Connection, BackupError> {
+    Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(database(path))
+}
+
+/// Copies a database as it is at one moment, while others write to it.
+fn copy_database(from: &Path, to: &Path, name: &str, progress: Progress<'_>) -> Result<(), BackupError> {
+    let failed = database(from);
+    let source = open(from)?;
+    source.busy_timeout(Duration::from_secs(5)).map_err(&failed)?;
+    // One read transaction over all steps: otherwise each write of others would begin the copy anew.
+    let snapshot = source.unchecked_transaction().map_err(&failed)?;
+    snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(&failed)?;
+    let mut target = Connection::open(to).map_err(database(to))?;
+    // Synced as a whole below.
+    target.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF").map_err(database(to))?;
+    {
+        let backup = Backup::new(&snapshot, &mut target).map_err(&failed)?;
+        loop {
+            let step = backup.step(PAGES).map_err(&failed)?;
+            let pages = backup.progress();
+            let number = |pages: std::ffi::c_int| u64::try_from(pages).unwrap_or(0);
+            progress(name, number(pages.pagecount - pages.remaining), number(pages.pagecount));
+            if step == rusqlite::backup::StepResult::Done {
+                break;
+            }
+        }
+    }
+    target.close().map_err(|(_, error)| database(to)(error))?;
+    sync_file(to)
+}
+
+fn count(connection: &Connection, sql: &str) -> rusqlite::Result<u64> {
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+fn texts(connection: &Connection, sql: &str) -> rusqlite::Result<BTreeSet<String>> {
+    connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+}
+
+fn blobs(directory: &Path) -> Result<BlobDirectory, BackupError> {
+    BlobDirectory::open(directory.join("blobs")).map_err(reading(&directory.join("blobs")))
+}
+
+fn fingerprint(path: &Path) -> Result<Fingerprint, BackupError> {
+    let mut file = File::open(path).map_err(reading(path))?;
+    let (mut sha, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 1024 * 1024]);
+    loop {
+        let count = file.read(&mut buffer).map_err(reading(path))?;
+        if count == 0 {
+            break;
+        }
+        sha.update(&buffer[..count]);
+        bytes += count as u64;
+    }
+    Ok(Fingerprint { bytes, sha256: session::hex(&sha.finalize()) })
+}
+
+fn sync_file(path: &Path) -> Result<(), BackupError> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(reading(path))
+}
+
+fn sync_parent(path: &Path) -> Result<(), BackupError> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => sync_file(folder),
+        _ => sync_file(Path::new(".")),
+    }
+}

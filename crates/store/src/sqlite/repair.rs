@@ -1,0 +1,313 @@
+//! How a session goes on after damage: what is damaged is set aside in a file of its own, what stands before it stays,
+//! and what is derived from the log is made anew. An entry says how much is missing, so that no history is silently
+//! shorter. Done while no server has the store.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::json;
+use session::{Entry, Epoch, Event, Link, Seq, SessionId, Time, hex};
+
+use super::append::put_row;
+use super::project::{make_packs, store_pack};
+use super::source::Source;
+use super::tail::Tail;
+use super::verify::{Told, TroubleKind, Verified, follow, log_row, look_through};
+use super::{
+    Fault, LOGS_FILE, OpenStoreError, append, beside, checkpoint, connect_to_write, disk, index, load,
+    migrate, read, wal,
+};
+
+/// Where damaged parts are put, below the data directory.
+const SET_ASIDE: &str = "set-aside";
+/// Rows of the tail that may be missing in one place.
+const GAP_MAX: i64 = 1_000_000;
+
+/// What became of the store.
+#[derive(Debug)]
+pub struct Repaired {
+    /// What was wrong before.
+    pub before: Verified,
+    pub sessions: Vec<RepairedSession>,
+    /// The write-ahead log as it was found, if it was damaged.
+    pub write_ahead_log: Option<PathBuf>,
+}
+
+/// What became of one session.
+#[derive(Debug)]
+pub struct RepairedSession {
+    pub session: SessionId,
+    /// The last entry that stands.
+    pub kept: Seq,
+    /// Where the rest is, if anything was damaged.
+    pub aside: Option<PathBuf>,
+}
+
+/// Repairs the store in a directory.
+///
+/// # Errors
+/// When another process uses it, or when the file is damaged beyond its sessions.
+pub fn repair(directory: &Path, workers: usize, now: Time) -> Result<Repaired, OpenStoreError> {
+    let _lock = beside::lock(directory)?;
+    Repair { directory, now }.run(workers).map_err(|fault| match OpenStoreError::from(fault) {
+        OpenStoreError::Failed(reason) => OpenStoreError::Failed(format!("{reason}; restore a backup")),
+        refused => refused,
+    })
+}
+
+struct Repair<'a> {
+    directory: &'a Path,
+    now: Time,
+}
+
+impl Repair<'_> {
+    fn run(&self, workers: usize) -> Result<Repaired, Fault> {
+        let database = self.directory.join(LOGS_FILE);
+        let write_ahead_log = self.keep_damaged_wal()?;
+        let mut connection = connect_to_write(&database)?;
+        migrate::migrate(&mut connection)?;
+        checkpoint::empty(&connection)?;
+        load::shape(&connection)?;
+        fill_gaps(&connection)?;
+        let before = look_through(self.directory, workers, &|_, _| {})?;
+        let mut sessions = Vec::new();
+        for trouble in &before.troubles {
+            let Some(session) = trouble.session else { continue };
+            if trouble.kind == TroubleKind::Attachment
+                || sessions.iter().any(|done: &RepairedSession| done.session == session)
+            {
+                continue;
+            }
+            let transaction = connection.transaction()?;
+            sessions.extend(self.mend(&transaction, session)?);
+            transaction.commit()?;
+        }
+        remove_leftovers(&connection)?;
+        if !sessions.is_empty() {
+            // The words of what is gone must not be found; they are made anew when the store is opened.
+            connection.execute("DELETE FROM search", [])?;
+        }
+        checkpoint::empty(&connection)?;
+        connection.close().map_err(|(_, error)| error)?;
+        Ok(Repaired { before, sessions, write_ahead_log })
+    }
+
+    /// A write-ahead log that is damaged in the middle is kept as it is, before SQLite takes what stands before the damage.
+    fn keep_damaged_wal(&self) -> Result<Option<PathBuf>, Fault> {
+        let path = wal::path(self.directory);
+        if wal::check(&path).is_ok() {
+            return Ok(None);
+        }
+        let aside = self.aside(&format!("{LOGS_FILE}-wal-{}", self.now.0))?;
+        fs::copy(&path, &aside)?;
+        File::open(&aside)?.sync_all()?;
+        Ok(Some(aside))
+    }
+
+    fn aside(&self, name: &str) -> io::Result<PathBuf> {
+        let folder = self.directory.join(SET_ASIDE);
+        fs::create_dir_all(&folder)?;
+        disk::sync(self.directory)?;
+        Ok(folder.join(name))
+    }
+
+    fn mend(&self, connection: &Connection, session: SessionId) -> Result<Option<RepairedSession>, Fault> {
+        let no: Option<i64> = connection
+            .query_row("SELECT no FROM logs WHERE key = ?", [session.0.as_bytes().as_slice()], |row| {
+                row.get(0)
+            })
+            .optional()?;
+        let Some(no) = no else { return Ok(None) };
+        let loaded = load::tail(connection)?;
+        let end = read::end(connection, loaded.tail.get(no), no)?;
+        let (kept, _) = follow(connection, &loaded.tail, no, end, |_| {})?;
+        let proven = read::proven(connection, no)?.max(end.seq);
+        let mut aside = None;
+        if kept.seq < proven {
+            let path = self.aside(&format!("{session}-{}.jsonl", self.now.0))?;
+            write_aside(connection, no, kept, &path)?;
+            disk::sync(&self.directory.join(SET_ASIDE))?;
+            cut(connection, &loaded.tail, no, kept)?;
+            self.mark(connection, no, kept, proven.0 - kept.seq.0)?;
+            aside = Some(path);
+        }
+        derive_anew(connection, no, session)?;
+        Ok(Some(RepairedSession { session, kept: kept.seq, aside }))
+    }
+
+    /// Says in the log how much was set aside, under an epoch of its own.
+    fn mark(&self, connection: &Connection, no: i64, kept: Link, count: u64) -> Result<(), Fault> {
+        connection
+            .execute("UPDATE logs SET epoch = max(epoch, ?2) + 1 WHERE no = ?1", params![no, kept.epoch.0])?;
+        let epoch = connection.query_row("SELECT epoch FROM logs WHERE no = ?", [no], |row| row.get(0))?;
+        if kept.seq == read::log(connection, no)?.base.seq {
+            // Nothing of its own is left that a mark could stand behind.
+            return Ok(());
+        }
+        let entry = Entry::seal(&kept, self.now, Epoch(epoch), Event::EntriesSetAside { count });
+        let next: i64 =
+            connection.query_row("SELECT coalesce(max(id), 0) + 1 FROM tail", [], |row| row.get(0))?;
+        let body: &str = &entry.body;
+        connection.execute(
+            "INSERT INTO tail (id, no, seq, time, epoch, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            params![next, no, entry.seq.0, entry.time.0, entry.epoch.0, entry.hash.0, body],
+        )?;
+        Ok(())
+    }
+}
+
+/// Rows of the tail that are missing are replaced by rows of no session: what they held is missed by its session.
+fn fill_gaps(connection: &Connection) -> Result<(), Fault> {
+    let ids: Vec<i64> = connection
+        .prepare("SELECT id FROM tail ORDER BY id")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for pair in ids.windows(2) {
+        if pair[1] - pair[0] > GAP_MAX {
+            return Err(Fault::Damaged(format!("rows {} to {} of the tail are missing", pair[0], pair[1])));
+        }
+        for id in pair[0] + 1..pair[1] {
+            connection.execute(
+                "INSERT INTO tail (id, no, seq, time, epoch, hash, body) VALUES (?, 0, 0, 0, 0, zeroblob(16), '')",
+                [id],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes everything that is stored of a log behind `kept`, as it is stored.
+fn write_aside(connection: &Connection, no: i64, kept: Link, path: &Path) -> Result<(), Fault> {
+    let mut out = File::create(path)?;
+    let mut packs =
+        connection.prepare("SELECT first_seq, last_seq, body FROM packs WHERE no = ? AND last_seq > ?")?;
+    let rows = packs.query_map(params![no, kept.seq.0], |row| {
+        Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?, row.get::<_, Vec<u8>>(2)?))
+    })?;
+    for row in rows {
+        let (first, last, body) = row?;
+        writeln!(out, "{}", json!({ "pack": hex(&body), "first_seq": first, "last_seq": last }))?;
+    }
+    let mut tail = connection
+        .prepare("SELECT seq, time, epoch, hash, body FROM tail WHERE no = ? AND seq > ? ORDER BY id")?;
+    let rows = tail.query_map(params![no, kept.seq.0], |row| {
+        let hash: Vec<u8> = row.get(3)?;
+        // Also what is no text any more is kept as it is.
+        let body = match row.get_ref(4)? {
+            rusqlite::types::ValueRef::Text(bytes) | rusqlite::types::ValueRef::Blob(bytes) => {
+                String::from_utf8(bytes.to_vec()).unwrap_or_else(|_| hex(bytes))
+            }
+            _ => String::new(),
+        };
+        let (seq, time, epoch): (u64, i64, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(json!({ "seq": seq, "time": time, "epoch": epoch, "hash": hex(&hash), "body": body }))
+    })?;
+    for row in rows {
+        writeln!(out, "{}", row?)?;
+    }
+    Ok(out.sync_all()?)
+}
+
+/// Ends a log at `kept`.
+fn cut(connection: &Connection, tail: &Tail, no: i64, kept: Link) -> Result<(), Fault> {
+    let base = read::log(connection, no)?.base;
+    // What stands before the damage in the pack that has it.
+    let first: Option<u64> = connection.query_row(
+        "SELECT min(first_seq) FROM packs WHERE no = ? AND last_seq > ?",
+        params![no, kept.seq.0],
+        |row| row.get(0),
+    )?;
+    let mut rest = Vec::new();
+    if let Some(first) = first.filter(|first| *first <= kept.seq.0) {
+        let after = Seq(first.saturating_sub(1));
+        let count = usize::try_from(kept.seq.0 - after.0).unwrap_or(usize::MAX);
+        // Damage behind these is why we are here.
+        drop(read::collect(connection, &|no| tail.get(no).cloned(), no, after, count, &mut rest));
+    }
+    connection.execute("DELETE FROM packs WHERE no = ? AND last_seq > ?", params![no, kept.seq.0])?;
+    if let Some(entry) = rest.first() {
+        let before = read::end(connection, None, no)?;
+        let prev = if before.seq.next() == entry.seq { before } else { base };
+        for pack in make_packs(prev, &rest)? {
+            store_pack(connection, no, &pack)?;
+        }
+    }
+    connection.execute("UPDATE tail SET no = 0 WHERE no = ? AND seq > ?", params![no, kept.seq.0])?;
+    connection.execute("DELETE FROM keys WHERE no = ? AND seq > ?", params![no, kept.seq.0])?;
+    connection.execute("DELETE FROM open_runs WHERE no = ? AND run > ?", params![no, kept.seq.0])?;
+    if kept.seq < base.seq {
+        // A beginning that it shared is damaged, and nothing of its own can stand on that.
+        connection.execute(
+            "UPDATE logs SET base_seq = ?, base_epoch = ?, base_hash = ? WHERE no = ?",
+            params![kept.seq.0, kept.epoch.0, kept.hash.0, no],
+        )?;
+    }
+    Ok(())
+}
+
+/// Makes everything that stands beside a log anew from what it says.
+fn derive_anew(connection: &Connection, no: i64, session: SessionId) -> Result<(), Fault> {
+    for table in ["snapshots", "turns", "blob_uses", "list", "list_tags", "keys"] {
+        connection.execute(&format!("DELETE FROM {table} WHERE no = ?"), [no])?;
+    }
+    let tail = load::tail(connection)?.tail;
+    let find = |no: i64| tail.get(no).cloned();
+    let base = read::log(connection, no)?.base.seq;
+    let end = read::end(connection, tail.get(no), no)?;
+    let source = Source { connection, tail: &find, no };
+    let mut told = Told::default();
+    let mut failed = None;
+    follow(connection, &tail, no, end, |entry| {
+        told.take(entry, session, entry.seq > base);
+        if failed.is_none() && entry.seq > base {
+            failed = index_entry(connection, no, &source, entry).err();
+        }
+    })?;
+    if let Some(fault) = failed {
+        return Err(fault);
+    }
+    let listed = end.seq > base && log_row(connection, no)?.is_some_and(|log| !log.trunk);
+    if let Some(row) = told.row.filter(|_| listed) {
+        put_row(connection, no, &row, append::shelf_number(row.shelf()))?;
+    }
+    let mut runs = connection.prepare("SELECT run FROM open_runs WHERE no = ?")?;
+    let kept: Vec<u64> = runs.query_map([no], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for run in kept.iter().filter(|run| !told.open_runs.contains(&session::RunId(**run))) {
+        connection.execute("DELETE FROM open_runs WHERE no = ? AND run = ?", params![no, run])?;
+    }
+    for run in told.open_runs.iter().filter(|run| !kept.contains(&run.0)) {
+        connection.execute("INSERT INTO open_runs (no, run) VALUES (?, ?)", params![no, run.0])?;
+    }
+    connection.execute("UPDATE logs SET epoch = max(epoch, ?2) WHERE no = ?1", params![no, end.epoch.0])?;
+    index::watermark(connection, no, end.seq)
+}
+
+fn index_entry(connection: &Connection, no: i64, source: &Source<'_>, entry: &Entry) -> Result<(), Fault> {
+    if let Some((key, fingerprint)) = entry.event.key() {
+        connection.execute(
+            "INSERT OR IGNORE INTO keys (no, key, seq, fingerprint) VALUES (?, ?, ?, ?)",
+            params![no, key.0, entry.seq.0, fingerprint.0],
+        )?;
+    }
+    if let Event::SessionBranched { at, .. } = entry.event {
+        index::inherit(connection, no, &source.inherited(at)?)?;
+    }
+    if index::concerns(&entry.event) {
+        index::turns(connection, no, entry)?;
+    }
+    Ok(())
+}
+
+fn remove_leftovers(connection: &Connection) -> Result<(), Fault> {
+    for table in
+        ["packs", "keys", "open_runs", "list", "list_tags", "watermarks", "snapshots", "turns", "blob_uses"]
+    {
+        connection.execute(
+            &format!("DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM logs WHERE logs.no = {table}.no)"),
+            [],
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! Backups, verifying and repairing.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use session::{Event, Seq, Time};
+use store::backup::{self, BackupError};
+use store::blob::Blobs;
+use store::conformance::Author;
+use store::sqlite::{OpenStoreError, SqliteStore, TroubleKind, Verified, repair, verify};
+use store::{Catalog, Claiming, LogStore};
+use tempfile::TempDir;
+
+use crate::fresh::settings;
+use crate::{node, session_id};
+
+const NOW: Time = Time(1_800_000_000_000_000);
+
+fn verified(directory: &Path) -> Verified {
+    verify(directory, 2, &|_, _| {}).unwrap()
+}
+
+fn kinds(found: &Verified) -> Vec<TroubleKind> {
+    found.troubles.iter().map(|trouble| trouble.kind).collect()
+}
+
+/// Three sessions: finished turns, a branch, and a run that goes on.
+async fn filled(directory: &Path) -> (SqliteStore, Vec<Author>) {
+    let store = SqliteStore::open(settings(directory)).unwrap();
+    let mut first = Author::create(&store, session_id(1)).await;
+    for round in 0..5 {
+        first.turn(&store, &format!("question {round}"), &format!("answer {round}")).await;
+    }
+    let shared = first.end().seq;
+    let mut branch = first.branch(&store, session_id(2), shared).await;
+    branch.turn(&store, "elsewhere", "yes").await;
+    store.settle().await.unwrap();
+    let mut open = Author::create(&store, session_id(3)).await;
+    open.post(&store, "a long one").await;
+    open.progress(&store, session::Progress::Text("once upon ".to_owned())).await;
+    open.progress(&store, session::Progress::Text("a time".to_owned())).await;
+    (store, vec![first, branch, open])
+}
+
+fn change(directory: &Path, sql: &str) {
+    let changed = Connection::open(directory.join("everturn.db")).unwrap().execute(sql, []).unwrap();
+    assert!(changed > 0, "{sql} changed nothing");
+}
+
+#[tokio::test]
+async fn a_backup_of_a_store_in_use_is_restored_as_a_prefix_under_higher_epochs() {
+    let directory = TempDir::new().unwrap();
+    let (data, copy, other) =
+        (directory.path().join("data"), directory.path().join("copy"), directory.path().join("other"));
+    let (store, mut authors) = filled(&data).await;
+    let blob = store.put_blob(b"a picture".to_vec()).await.unwrap();
+    let file =
+        session::Attachment { name: "a".into(), media_type: "b".into(), size_bytes: 9, blob: blob.clone() };
+    let message = session::Message { text: "look".into(), attachments: vec![file] };
+    let post = session::Command::PostMessage { message, mode: session::PostMode::Queue, key: None };
+    authors[1].ask(&store, post).await;
+    store.settle().await.unwrap();
+    let made = backup::make(&data, &copy, NOW, &mut |_, _, _| {}).unwrap();
+    assert_eq!((made.sessions, made.attachments, made.attachments_gone), (3, 1, 0));
+    assert!(matches!(backup::make(&data, &copy, NOW, &mut |_, _, _| {}), Err(BackupError::Taken(_))));
+    let then: Vec<_> = authors.iter().map(|author| author.log.clone()).collect();
+    // The original goes on, and is claimed again.
+    authors[0].turn(&store, "later", "later").await;
+    let claimed = store.claim(session_id(1), node(1), Claiming::Existing, NOW).await.unwrap();
+    drop(store);
+    backup::restore(&copy, &other, 7, &mut |_, _, _| {}).unwrap();
+    assert!(matches!(backup::restore(&copy, &other, 7, &mut |_, _, _| {}), Err(BackupError::Taken(_))));
+    assert_eq!(kinds(&verified(&other)), []);
+    let restored = SqliteStore::open(settings(&other)).unwrap();
+    for (at, log) in then.iter().enumerate() {
+        let read = restored.read(session_id(at as u128 + 1), Seq(0), 1_000).await.unwrap();
+        assert_eq!(read, *log);
+    }
+    let claim = restored.claim(session_id(1), node(2), Claiming::Existing, NOW).await.unwrap();
+    assert!(claim.epoch.0 > claimed.epoch.0 + 1_000_000, "{claim:?} {claimed:?}");
+    assert_eq!(restored.blob(blob).await.unwrap().unwrap(), b"a picture");
+    restored.settle().await.unwrap();
+    let hits = restored.search(session::UserId::FIRST, "elsewhere".to_owned(), 10).await.unwrap();
+    assert_eq!(hits.len(), 1, "words are made anew");
+}
+
+#[tokio::test]
+async fn a_backup_that_is_not_whole_is_refused_and_leaves_nothing() {
+    let directory = TempDir::new().unwrap();
+    let (data, copy, other) =
+        (directory.path().join("data"), directory.path().join("copy"), directory.path().join("other"));
+    drop(filled(&data).await);
+    backup::make(&data, &copy, NOW, &mut |_, _, _| {}).unwrap();
+    let file = copy.join("everturn.db");
+    let whole = fs::read(&file).unwrap();
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    for bytes in [&flipped[..], &whole[..whole.len() - 4_096], &[]] {
+        fs::write(&file, bytes).unwrap();
+        let refused = backup::restore(&copy, &other, 0, &mut |_, _, _| {});
+        assert!(matches!(refused, Err(BackupError::NotWhole(..))), "{refused:?}");
+        assert!(!other.exists());
+    }
+    fs::write(&file, &whole).unwrap();
+    fs::rename(copy.join("backup.json"), copy.join("gone")).unwrap();
+    let refused = backup::restore(&copy, &other, 0, &mut |_, _, _| {});
+    assert!(matches!(refused, Err(BackupError::NotWhole(..))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_sound_store_is_verified_also_in_use() {
+    let directory = TempDir::new().unwrap();
+    let (store, authors) = filled(directory.path()).await;
+    let entries: usize = authors.iter().map(|author| author.log.len()).sum();
+    for _ in 0..2 {
+        let found = verified(directory.path());
+        assert_eq!(kinds(&found), []);
+        assert_eq!(found.sessions, 3);
+        // What a branch shares is counted once.
+        assert_eq!(found.entries as usize, entries - authors[0].log.len());
+    }
+    drop(store);
+    assert_eq!(kinds(&verified(directory.path())), []);
+}
+
+/// What is changed beside the server's back, and which sessions are in trouble for it.
+const MEDDLING: &[(&str, &[u128])] = &[
+    ("UPDATE tail SET body = replace(body, 'once', 'ONCE') WHERE no = 3", &[3]),
+    ("UPDATE packs SET body = x'00' WHERE no = 1", &[1, 2]),
+    ("DELETE FROM packs WHERE no = 2", &[2]),
+    ("UPDATE list SET title = 'another' WHERE no = 1", &[1]),
+    ("UPDATE list SET messages = messages + 1 WHERE no = 2", &[2]),
+    ("DELETE FROM list WHERE no = 3", &[3]),
+    (
+        "INSERT INTO list_tags (user, tag, shelf, active_at, no) SELECT user, 'x', 0, 0, no FROM list WHERE no = 2",
+        &[2],
+    ),
+    ("DELETE FROM turns WHERE no = 1 AND turn = (SELECT max(turn) FROM turns WHERE no = 1)", &[1]),
+    ("DELETE FROM open_runs WHERE no = 3", &[3]),
+    ("UPDATE logs SET epoch = 0 WHERE no = 1", &[1]),
+];
+
+#[tokio::test]
+async fn whatever_is_changed_beside_its_back_is_found_and_repaired() {
+    for (sql, sessions) in MEDDLING {
+        let directory = TempDir::new().unwrap();
+        drop(filled(directory.path()).await);
+        change(directory.path(), sql);
+        let found = verified(directory.path());
+        let mut troubled: Vec<_> = found.troubles.iter().filter_map(|trouble| trouble.session).collect();
+        troubled.dedup();
+        let wanted: Vec<_> = sessions.iter().map(|number| session_id(*number)).collect();
+        assert_eq!(troubled, wanted, "{sql}: {:?}", found.troubles);
+        let repaired = repair(directory.path(), 1, NOW).unwrap();
+        assert_eq!(repaired.sessions.len(), wanted.len(), "{sql}");
+        let after = verified(directory.path());
+        assert_eq!(after.troubles, [], "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn what_stands_before_the_damage_goes_on_and_the_rest_is_set_aside() {
+    let directory = TempDir::new().unwrap();
+    let (store, authors) = filled(directory.path()).await;
+    drop(store);
+    change(directory.path(), "UPDATE tail SET body = replace(body, 'a time', 'A TIME') WHERE no = 3");
+    let repaired = repair(directory.path(), 1, NOW).unwrap();
+    let [session] = repaired.sessions.as_slice() else { panic!("{repaired:?}") };
+    let kept = authors[2].log.len() - 1;
+    assert_eq!((session.session, session.kept), (session_id(3), Seq(kept as u64)));
+    let aside = fs::read_to_string(session.aside.as_ref().unwrap()).unwrap();
+    assert!(aside.contains("A TIME"), "{aside}");
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let read = store.read(session_id(3), Seq(0), 100).await.unwrap();
+    assert_eq!(read[..kept], authors[2].log[..kept]);
+    assert_eq!(read[kept].event, Event::EntriesSetAside { count: 1 });
+    // It can be written again, by whoever claims it.
+    let claim = store.claim(session_id(3), node(1), Claiming::Existing, NOW).await.unwrap();
+    assert!(claim.epoch > read[kept].epoch);
+    authors[0].assert_read(&store).await;
+    authors[1].assert_read(&store).await;
+}
+
+#[tokio::test]
+async fn rows_that_are_missing_and_a_torn_log_keep_a_store_closed_until_it_is_repaired() {
+    let directory = TempDir::new().unwrap();
+    let (store, _) = filled(directory.path()).await;
+    drop(store);
+    change(directory.path(), "DELETE FROM tail WHERE id = (SELECT max(id) - 1 FROM tail)");
+    assert!(matches!(SqliteStore::open(settings(directory.path())), Err(OpenStoreError::Failed(_))));
+    let repaired = repair(directory.path(), 1, NOW).unwrap();
+    assert_eq!(repaired.sessions.len(), 1, "{repaired:?}");
+    assert_eq!(kinds(&verified(directory.path())), []);
+    drop(SqliteStore::open(settings(directory.path())).unwrap());
+}
+
+#[tokio::test]
+async fn a_store_in_use_is_not_repaired() {
+    let directory = TempDir::new().unwrap();
+    let (store, _) = filled(directory.path()).await;
+    assert!(matches!(repair(directory.path(), 1, NOW), Err(OpenStoreError::InUse(_))));
+    drop(store);
+}
+
+#[tokio::test]
+async fn an_attachment_that_is_missing_or_changed_is_found() {
+    let directory = TempDir::new().unwrap();
+    let (store, mut authors) = filled(directory.path()).await;
+    let blob = store.put_blob(b"a picture".to_vec()).await.unwrap();
+    let file =
+        session::Attachment { name: "a".into(), media_type: "b".into(), size_bytes: 9, blob: blob.clone() };
+    let message = session::Message { text: "look".into(), attachments: vec![file] };
+    let post = session::Command::PostMessage { message, mode: session::PostMode::Queue, key: None };
+    authors[0].ask(&store, post).await;
+    store.settle().await.unwrap();
+    drop(store);
+    let path = directory.path().join("blobs").join(&blob.0[..2]).join(&blob.0);
+    fs::write(&path, b"another picture").unwrap();
+    assert_eq!(kinds(&verified(directory.path())), [TroubleKind::Attachment]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(kinds(&verified(directory.path())), [TroubleKind::Attachment]);
+}

@@ -1,0 +1,142 @@
+//! Golden stores: data directories that servers of earlier versions lived in, each with what their API told of it.
+//! `scripts/golden-store` makes them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+use session::SessionId;
+use uuid::Uuid;
+
+/// One golden store, packed.
+#[derive(Debug)]
+pub(super) struct Golden {
+    pub(super) name: String,
+    pub(super) told: Told,
+    archive: PathBuf,
+}
+
+/// What the version that made it told last.
+#[derive(Debug, Deserialize)]
+pub(super) struct Told {
+    pub(super) schema: usize,
+    /// How the server ended: `kill` or `stop`.
+    pub(super) left: String,
+    /// A token of each user.
+    pub(super) tokens: BTreeMap<String, String>,
+    /// Name and password of those who can log in.
+    pub(super) logins: Vec<Value>,
+    pub(super) sessions: Vec<SessionTold>,
+    pub(super) erased: Vec<Uuid>,
+    pub(super) keys: Vec<KeyTold>,
+    pub(super) attachments: Vec<AttachmentTold>,
+    pub(super) shares: Vec<ShareTold>,
+    pub(super) words: Vec<WordsTold>,
+}
+
+/// A session.
+#[derive(Debug, Deserialize)]
+pub(super) struct SessionTold {
+    pub(super) session: Uuid,
+    pub(super) user: String,
+    pub(super) shelf: String,
+    pub(super) title: Option<String>,
+    pub(super) entries: u64,
+    /// The session but for its turns; none when a run was going on.
+    #[serde(default)]
+    pub(super) view: Option<Value>,
+    /// Every visible turn, but for the one that was going on.
+    pub(super) turns: Vec<Value>,
+    #[serde(default)]
+    pub(super) cut_off: Option<CutOff>,
+}
+
+/// A run that was going on when the server was killed.
+#[derive(Debug, Deserialize)]
+pub(super) struct CutOff {
+    pub(super) turn: u64,
+    /// What a reader had seen of the answer.
+    pub(super) seen: String,
+    /// The turn that waited behind it.
+    pub(super) waiting: u64,
+    /// The words that the model was told to say, and how many.
+    pub(super) tag: String,
+    pub(super) count: u64,
+}
+
+/// A message that was posted with a key.
+#[derive(Debug, Deserialize)]
+pub(super) struct KeyTold {
+    pub(super) session: Uuid,
+    pub(super) key: String,
+    pub(super) text: String,
+    pub(super) turn: u64,
+}
+
+/// A file that came with a message.
+#[derive(Debug, Deserialize)]
+pub(super) struct AttachmentTold {
+    pub(super) blob: String,
+    pub(super) size_bytes: usize,
+}
+
+/// A link by which a session can be read.
+#[derive(Debug, Deserialize)]
+pub(super) struct ShareTold {
+    pub(super) secret: String,
+    pub(super) session: Uuid,
+}
+
+/// Words that lead to a session.
+#[derive(Debug, Deserialize)]
+pub(super) struct WordsTold {
+    pub(super) words: String,
+    pub(super) session: Uuid,
+}
+
+impl Golden {
+    /// Every golden store that is there, oldest schema first.
+    ///
+    /// # Errors
+    /// When there is none, or one cannot be read.
+    pub(super) fn all() -> anyhow::Result<Vec<Self>> {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/stores");
+        let mut goldens = Vec::new();
+        for entry in fs::read_dir(&directory).with_context(|| format!("read {}", directory.display()))? {
+            let path = entry?.path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            let told: Told = serde_json::from_str(&fs::read_to_string(&path)?)
+                .with_context(|| format!("read {}", path.display()))?;
+            let name = format!("schema-{}", told.schema);
+            let archive = directory.join(format!("{name}.tar.gz"));
+            ensure!(archive.exists(), "{} is missing", archive.display());
+            goldens.push(Self { name, told, archive });
+        }
+        ensure!(!goldens.is_empty(), "there is no golden store");
+        goldens.sort_by_key(|golden| golden.told.schema);
+        Ok(goldens)
+    }
+
+    /// Unpacks it into a directory that is made for it.
+    ///
+    /// # Errors
+    /// When it cannot be unpacked.
+    pub(super) fn unpack(&self, directory: &Path) -> anyhow::Result<()> {
+        fs::create_dir_all(directory)?;
+        let unpacked =
+            Command::new("tar").arg("-xzf").arg(&self.archive).arg("-C").arg(directory).status()?;
+        ensure!(unpacked.success(), "{} cannot be unpacked", self.archive.display());
+        Ok(())
+    }
+
+    /// The ids of its sessions.
+    pub(super) fn sessions(&self) -> Vec<SessionId> {
+        self.told.sessions.iter().map(|told| SessionId(told.session)).collect()
+    }
+}

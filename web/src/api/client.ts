@@ -1,0 +1,65 @@
+// Everything that is asked of the server over HTTP. A change carries a key of its own, so that asking again is harmless.
+
+import type { components } from "./schema";
+
+export type Problem = components["schemas"]["Problem"];
+export type Kept = components["schemas"]["Kept"];
+
+/** The server answered, and said no. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly detail: string,
+  ) {
+    super(detail);
+  }
+
+  /** Whether asking again later may help. */
+  get passes(): boolean {
+    return this.status >= 500 || this.status === 429 || this.status === 408;
+  }
+}
+
+interface Asked {
+  body?: unknown;
+  key?: string;
+}
+
+/** A connection that the network lost swallows what is sent on it and says nothing; asking again takes another one. */
+const PATIENCE = 8_000;
+
+export async function ask<T>(method: string, path: string, asked: Asked = {}): Promise<T> {
+  const headers: Record<string, string> = { "x-everturn": "1" };
+  if (asked.body !== undefined) headers["content-type"] = "application/json";
+  if (asked.key !== undefined) headers["idempotency-key"] = asked.key;
+  const response = await fetch(`/api/v1${path}`, {
+    method,
+    headers,
+    body: asked.body === undefined ? null : JSON.stringify(asked.body),
+    signal: AbortSignal.timeout(PATIENCE),
+  });
+  const text = await response.text();
+  if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
+  throw refused(response.status, text);
+}
+
+function refused(status: number, text: string): Refused {
+  try {
+    const problem = JSON.parse(text) as Problem;
+    return new Refused(status, problem.code, problem.detail);
+  } catch {
+    return new Refused(status, "unreadable", "The server answered something that cannot be read.");
+  }
+}
+
+/** Asks until the server answers, for what is harmless to ask twice. */
+export async function insist<T>(method: string, path: string, asked: Asked = {}): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await ask<T>(method, path, asked);
+    } catch (error) {
+      if (error instanceof Refused || tries >= 6) throw error;
+    }
+  }
+}

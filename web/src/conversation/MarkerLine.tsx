@@ -1,0 +1,78 @@
+import { ask } from "../api/client";
+import type { Marker } from "../log/types";
+import { clockOf } from "../shell/words";
+
+interface Props {
+  marker: Marker;
+  /** Given where the turn can go on from it. */
+  session?: string;
+  newest?: boolean;
+}
+
+/** Why an answer is not complete: what is kept first, then what happened, then what can be done. */
+export function MarkerLine({ marker, session, newest = false }: Props) {
+  const can = session !== undefined && newest && marker.kind !== "recovering";
+  return (
+    <div className={marker.kind === "recovering" ? "mk rec" : "mk"} data-marker={marker.kind}>
+      <Words marker={marker} />
+      {can && (
+        <span className="do">
+          <button
+            type="button"
+            className="btn sm"
+            onClick={() => void ask("POST", `/sessions/${session}/continue`)}
+          >
+            Continue
+          </button>
+          <button
+            type="button"
+            className="btn sm ghost"
+            onClick={() => void ask("POST", `/sessions/${session}/retry`)}
+          >
+            Retry
+          </button>
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Words({ marker }: { marker: Marker }) {
+  const at = clockOf(marker.at);
+  switch (marker.kind) {
+    case "stopped":
+      return marker.text.includes("next message") ? (
+        <span>
+          <b>Stopped for your next message.</b> Everything above is kept.
+        </span>
+      ) : (
+        <span>
+          <b>Stopped by you</b> at {at}. Everything above is kept.
+        </span>
+      );
+    case "recovering":
+      return (
+        <span>
+          <b>Interrupted — recovering output…</b> The server restarted at {at}.
+        </span>
+      );
+    case "recovered":
+      return (
+        <span>
+          <b>Recovered from the journal.</b> The server was away at {at}.
+        </span>
+      );
+    case "failed":
+      return (
+        <span className="err">
+          <b>The answer could not be finished.</b> Your message is saved. {marker.text}
+        </span>
+      );
+    default:
+      return (
+        <span>
+          <b>Interrupted</b> at {at} by a server restart. Everything that could be read is above.
+        </span>
+      );
+  }
+}

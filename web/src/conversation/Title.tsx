@@ -1,0 +1,49 @@
+import { Pencil } from "lucide-react";
+import { useState } from "react";
+
+import { ask, Refused } from "../api/client";
+
+/** The session's name. A click changes it; the name on the page changes when the server says so. */
+export function Title({ session, title }: { session: string; title: string | null }) {
+  const [draft, setDraft] = useState<string>();
+  const [error, setError] = useState<string>();
+  const keep = async () => {
+    if (draft === undefined || draft.trim() === "" || draft === title) return setDraft(undefined);
+    try {
+      await ask("PATCH", `/sessions/${session}`, { body: { title: draft.trim() } });
+      setDraft(undefined);
+      setError(undefined);
+    } catch (error) {
+      setError(error instanceof Refused ? error.detail : "Not renamed: the server cannot be reached.");
+    }
+  };
+  if (draft !== undefined) {
+    return (
+      <form
+        className="grow rename"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void keep();
+        }}
+      >
+        <input
+          aria-label="Name of the session"
+          value={draft}
+          autoFocus
+          onChange={(event) => setDraft(event.target.value)}
+          onKeyDown={(event) => event.key === "Escape" && setDraft(undefined)}
+          onBlur={() => void keep()}
+        />
+        {error !== undefined && <span role="alert">{error}</span>}
+      </form>
+    );
+  }
+  return (
+    <div className="grow titled">
+      <h1 className="clip">{title ?? "New session"}</h1>
+      <button type="button" className="icon" aria-label="Rename" onClick={() => setDraft(title ?? "")}>
+        <Pencil aria-hidden="true" />
+      </button>
+    </div>
+  );
+}

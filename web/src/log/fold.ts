@@ -1,0 +1,447 @@
+// The only function that changes a session's state: what an entry means. The twin of the server's `fold.rs`, held to the
+// same golden logs. Pure: a state is never changed, what did not change keeps its identity.
+
+import { abandoned, begun, completed, ended, owes, reassigned, taken } from "./memory";
+import * as tags from "./tags";
+import type { Call, Entry, Event, EventOf, Piece, Queued, Run, RunEnd, State, Turn } from "./types";
+
+const TURNS_MAX = 64;
+const STATE_BYTES_MAX = 256 * 1024;
+const UNDONE_MAX = 16;
+const RUNS_PER_TURN_MAX = 32;
+
+/** A log that does not go on where the state ends: the reader follows anew. */
+export class Gap extends Error {
+  constructor(
+    readonly head: number,
+    readonly found: number,
+  ) {
+    super(`entry ${found} does not follow ${head}`);
+  }
+}
+
+/** Applies entries in order. What the state has already is passed over, so that a repeat changes nothing. */
+export function fold(state: State, entries: readonly Entry[]): State {
+  let folded = state;
+  for (const entry of entries) {
+    const head = folded.link.seq;
+    if (entry.seq <= head) continue;
+    if (entry.seq !== head + 1) throw new Gap(head, entry.seq);
+    const link = { ...folded.link, seq: entry.seq };
+    const moves = movesActivity(entry.event) && !isHealed(folded, entry.event);
+    const active_at = moves ? Math.max(folded.active_at, entry.time) : folded.active_at;
+    folded = apply({ ...folded, link, active_at }, entry);
+  }
+  return folded;
+}
+
+/** What a kind of event is called, and what it says. */
+function said<K extends string>(event: Event, kind: K): EventOf<K> | undefined {
+  return (event as Record<string, unknown>)[kind] as EventOf<K> | undefined;
+}
+
+const OUTPUT = [
+  "step_started",
+  "text_added",
+  "reasoning_added",
+  "call_drafted",
+  "call_asked",
+  "call_finished",
+  "usage_reported",
+] as const;
+
+/** The run whose output an event is. */
+function outputOf(event: Event): number | undefined {
+  for (const kind of OUTPUT) {
+    const output = said(event, kind);
+    if (output !== undefined) return output.run;
+  }
+  return undefined;
+}
+
+function isHealed(state: State, event: Event): boolean {
+  const run = outputOf(event);
+  return run !== undefined && state.open_run !== run;
+}
+
+function movesActivity(event: Event): boolean {
+  const end = said(event, "run_ended")?.end;
+  if (end !== undefined) return !(typeof end === "object" && "interrupted" in end);
+  const kinds = [
+    "session_created",
+    "session_branched",
+    "session_renamed",
+    "message_posted",
+    "message_edited",
+    "run_started",
+    "call_finished",
+  ];
+  return kinds.some((kind) => kind in event);
+}
+
+type Apply = { [K in Kinds]?: (state: State, said: EventOf<K>, entry: Entry) => State };
+type Kinds = Extract<Event, unknown> extends infer E ? (E extends object ? keyof E & string : never) : never;
+
+const ARMS: Apply = {
+  session_created: (state, { id, title, after, user }, { time }) => ({
+    ...state,
+    ids: [...state.ids, id],
+    user: user ?? state.user,
+    created_at: time,
+    after: after ?? null,
+    title: title == null ? null : { Person: title },
+  }),
+  session_branched: (state, { id }, { time }) => beginBranch(state, id, time),
+  session_renamed: (state, { title }) => ({ ...state, title: { Person: title } }),
+  title_generated: (state, { title }) =>
+    state.title != null && "Person" in state.title ? state : { ...state, title: { Generated: title } },
+  flag_set: (state, { flag, on }, { time }) => {
+    if (flag === "pinned") return { ...state, pinned: on };
+    if (flag === "archived") return { ...state, archived: on };
+    return { ...state, trashed: on, trashed_at: on ? (state.trashed_at ?? time) : null };
+  },
+  tags_set: (state, { tags }) => ({ ...state, tags }),
+  project_set: (state, { project }) => ({ ...state, project: project ?? null }),
+  id_added: (state, { id }) => ({ ...state, ids: [...state.ids, id] }),
+  id_removed: (state, { id }) => ({ ...state, ids: state.ids.filter((other) => other !== id) }),
+  message_posted: (state, { message, mode }, { seq, time }) => {
+    const queued: Queued = { turn: seq, message, posted_at: time, mode };
+    return { ...state, queue: mode === "interrupt" ? [queued, ...state.queue] : [...state.queue, queued] };
+  },
+  queued_edited: (state, { turn, message }) => ({
+    ...state,
+    queue: state.queue.map((queued) => (queued.turn === turn ? { ...queued, message } : queued)),
+  }),
+  queued_removed: (state, { turn }) => ({
+    ...state,
+    queue: state.queue.filter((queued) => queued.turn !== turn),
+  }),
+  message_steered: (state, { turn, run }) => steer(state, turn, run),
+  message_edited: (state, { turn, message }, { seq, time }) => {
+    const hidden = hideFrom(state, turn);
+    const queued: Queued = { turn: seq, message, posted_at: time, mode: "interrupt" };
+    return { ...hidden, queue: [queued, ...hidden.queue] };
+  },
+  turns_undone: (state, { from }) => hideFrom(state, from),
+  turns_put_back: (state) => {
+    const undone = state.undone.at(-1);
+    if (undone === undefined) return state;
+    const turns = [...state.turns, ...undone.turns];
+    return bound({ ...state, turns, undone: state.undone.slice(0, -1) });
+  },
+  session_cleared: (state) => ({ ...state, turns: [], turns_before: 0, undone: [], summary: null }),
+  answer_chosen: (state, { turn, run }) => ({
+    ...state,
+    turns: state.turns.map((known) => (known.id === turn ? { ...known, chosen: run } : known)),
+  }),
+  run_started: (state, { turn, cause, spool }, { seq, time }) =>
+    startRun(state, turn, newRun(seq, cause, spool ?? null, time)),
+  run_ended: (state, { turn, run, end }, { seq, time }) => {
+    const over = endRun(state, turn, run, end, time);
+    return end === "completed" ? { ...over, memory: completed(over.memory, seq) } : over;
+  },
+  recovery_attempted: (state, { run, attempts }) => ({
+    ...state,
+    recovering: state.recovering.map((known) => (known.run === run ? { ...known, attempts } : known)),
+  }),
+  recovery_settled: (state, { run, outcome }) => {
+    const recovering = state.recovering.filter((known) => known.run !== run);
+    const recovery = outcome === "recovered" ? "Recovered" : "Neutral";
+    return editRun({ ...state, recovering }, run, (known) => ({ ...known, ...tags.finish(known), recovery }));
+  },
+  context_compacted: (state, { summary, through }) => ({ ...state, summary: { text: summary, through } }),
+  resume_marked: (state, { reason, at }) => ({ ...state, resume: { reason, at: at ?? null } }),
+  resume_cleared: (state) => ({ ...state, resume: null }),
+  memory_owner_set: (state, { owner }) => ({ ...state, memory: owes(state.memory, owner ?? null) }),
+  memory_reassigned: (state, { first, to }) => ({ ...state, memory: reassigned(state.memory, first, to) }),
+  memory_commit_started: (state, _, { seq }) => ({ ...state, memory: begun(state.memory, seq) }),
+  memory_commit_accepted: (state, { commit, task }) => ({
+    ...state,
+    memory: taken(state.memory, commit, task),
+  }),
+  memory_commit_ended: (state, { commit, outcome }) => ({
+    ...state,
+    memory: ended(state.memory, commit, outcome),
+  }),
+};
+
+function apply(state: State, entry: Entry): State {
+  const run = outputOf(entry.event);
+  if (run !== undefined) return editRun(state, run, (known) => output(known, entry.event));
+  for (const [kind, told] of Object.entries(entry.event)) {
+    // Kinds of a later version are kept by the server and skipped here.
+    const arm = ARMS[kind as Kinds] as ((state: State, said: unknown, entry: Entry) => State) | undefined;
+    if (arm !== undefined) return arm(state, told, entry);
+  }
+  return state;
+}
+
+/** What a run's own output changes in it. */
+function output(run: Run, event: Event): Run {
+  const step = said(event, "step_started");
+  if (step !== undefined) return { ...run, ...tags.finish(run), tags: tags.START, steps: step.step };
+  const text = said(event, "text_added");
+  if (text !== undefined) return { ...run, ...tags.feed(run, text.text) };
+  const reasoning = said(event, "reasoning_added");
+  if (reasoning !== undefined) {
+    return { ...run, pieces: tags.push(run.pieces, "Reasoning", reasoning.text) };
+  }
+  const drafted = said(event, "call_drafted");
+  if (drafted !== undefined) {
+    const flushed = { ...run, ...tags.flush(run) };
+    return editCall(flushed, drafted.call, drafted.tool, (call) => ({
+      ...call,
+      arguments: call.arguments + drafted.arguments,
+    }));
+  }
+  const asked = said(event, "call_asked");
+  if (asked !== undefined) {
+    const flushed = { ...run, ...tags.flush(run) };
+    return editCall(flushed, asked.call, asked.tool, (call) => ({
+      ...call,
+      arguments: asked.arguments,
+      provider_call: asked.provider_call ?? null,
+      state: "Asked",
+    }));
+  }
+  const finished = said(event, "call_finished");
+  if (finished !== undefined) {
+    return editCall(run, finished.call, "", (call) => ({ ...call, state: { Finished: finished.outcome } }));
+  }
+  const used = said(event, "usage_reported")?.usage;
+  if (used === undefined) return run;
+  const usage = {
+    input_tokens: run.usage.input_tokens + used.input_tokens,
+    output_tokens: run.usage.output_tokens + used.output_tokens,
+    cost_micros: (run.usage.cost_micros ?? 0) + (used.cost_micros ?? 0),
+  };
+  return { ...run, usage };
+}
+
+function editCall(run: Run, no: number, tool: string, edit: (call: Call) => Call): Run {
+  const at = run.pieces.findLastIndex((piece) => "Call" in piece && piece.Call.no === no);
+  const known = run.pieces[at];
+  if (known !== undefined && "Call" in known) {
+    return { ...run, pieces: run.pieces.with(at, { Call: edit(known.Call) }) };
+  }
+  const call: Call = { no, tool, arguments: "", provider_call: null, state: "Drafted" };
+  return { ...run, pieces: [...run.pieces, { Call: edit(call) }] };
+}
+
+/** Finds a run that may still take output: in the visible turns, or in those just taken back. */
+function editRun(state: State, run: number, edit: (run: Run) => Run): State {
+  const inTurns = (turns: Turn[]): Turn[] | undefined => {
+    for (let at = turns.length - 1; at >= 0; at -= 1) {
+      const turn = turns[at];
+      const place = turn?.runs.findLastIndex((known) => known.id === run) ?? -1;
+      const found = turn?.runs[place];
+      if (turn !== undefined && found !== undefined) {
+        return turns.with(at, { ...turn, runs: turn.runs.with(place, edit(found)) });
+      }
+    }
+    return undefined;
+  };
+  const turns = inTurns(state.turns);
+  if (turns !== undefined) return { ...state, turns };
+  for (const [at, undone] of state.undone.entries()) {
+    const turns = inTurns(undone.turns);
+    if (turns !== undefined) return { ...state, undone: state.undone.with(at, { ...undone, turns }) };
+  }
+  return state;
+}
+
+function newRun(id: number, cause: Run["cause"], spool: number | null, started_at: number): Run {
+  return {
+    id,
+    cause,
+    started_at,
+    spool,
+    steps: 0,
+    pieces: [],
+    usage: { input_tokens: 0, output_tokens: 0 },
+    end: null,
+    ended_at: null,
+    recovery: "None",
+    tags: tags.START,
+  };
+}
+
+/** A branch has the turns, tags and project of its origin, but neither its queue, nor its marks, nor a run in mid-air. */
+function beginBranch(state: State, id: string, time: number): State {
+  const close = (run: Run): Run => ({
+    ...run,
+    ...tags.finish(run),
+    ...(run.end == null ? { end: { stopped: {} }, ended_at: time } : {}),
+    recovery: run.recovery === "Recovering" ? "Neutral" : run.recovery,
+  });
+  const title = state.title;
+  return {
+    ...state,
+    turns: state.turns.map((turn) => ({ ...turn, runs: turn.runs.map(close) })),
+    created_at: time,
+    after: null,
+    pinned: false,
+    archived: false,
+    trashed: false,
+    trashed_at: null,
+    ids: [id],
+    queue: [],
+    undone: [],
+    recovering: [],
+    open_run: null,
+    interrupted_in_a_row: 0,
+    resume: null,
+    memory: abandoned(),
+    title: title == null ? null : { Generated: "Person" in title ? title.Person : title.Generated },
+  };
+}
+
+function startRun(before: State, turn: number, run: Run): State {
+  let state: State = before;
+  const waiting = state.queue.find((queued) => queued.turn === turn);
+  if (waiting !== undefined) {
+    const { message, posted_at } = waiting;
+    state = {
+      ...state,
+      queue: state.queue.filter((queued) => queued !== waiting),
+      turns: [...state.turns, { id: turn, message, posted_at, runs: [], chosen: null }],
+      undone: [],
+    };
+  }
+  state = { ...bound(state), open_run: run.id };
+  const at = state.turns.findLastIndex((known) => known.id === turn);
+  const known = state.turns[at];
+  if (known === undefined) return state;
+  const chosen = known.chosen == null || !goesOn(run) ? run.id : known.chosen;
+  const runs = known.runs.toSpliced(endOfAnswer({ ...known, chosen }, run), 0, run);
+  return { ...state, turns: state.turns.with(at, forgetOldest({ ...known, chosen, runs })) };
+}
+
+export function goesOn(run: Run): boolean {
+  return run.cause === "continue" || run.cause === "resume";
+}
+
+/** The turn's answers: each a run that began one, with the runs that went on from it. */
+export function answers(turn: Turn): Run[][] {
+  const answers: Run[][] = [];
+  for (const run of turn.runs) {
+    const last = answers.at(-1);
+    if (last !== undefined && goesOn(run)) last.push(run);
+    else answers.push([run]);
+  }
+  return answers;
+}
+
+/** Where a run goes among the others: after the answer that it goes on with, or last. */
+function endOfAnswer(turn: Turn, run: Run): number {
+  if (!goesOn(run)) return turn.runs.length;
+  const from = run.cause === "continue" ? turn.chosen : Math.max(...turn.runs.map((known) => known.id));
+  let end = 0;
+  for (const answer of answers(turn)) {
+    end += answer.length;
+    if (answer.some((known) => known.id === from)) return end;
+  }
+  return end;
+}
+
+function forgetOldest(turn: Turn): Turn {
+  if (turn.runs.length <= RUNS_PER_TURN_MAX) return turn;
+  const newest = Math.max(...turn.runs.map((run) => run.id));
+  const keeps = (run: Run) => run.id === newest || run.id === turn.chosen;
+  let start = 0;
+  for (const answer of answers(turn)) {
+    if (!answer.some(keeps)) {
+      // The middle of the runs is only left by whole answers: a rest would go on with the answer before it.
+      if (start > 0) return { ...turn, runs: turn.runs.toSpliced(start, answer.length) };
+      break;
+    }
+    start += answer.length;
+  }
+  const [oldest, ...runs] = turn.runs;
+  const chosen = turn.chosen === oldest?.id ? (runs[0]?.id ?? null) : turn.chosen;
+  return { ...turn, runs, chosen };
+}
+
+function endRun(before: State, turn: number, run: number, end: RunEnd, time: number): State {
+  let state: State = before.open_run === run ? { ...before, open_run: null } : before;
+  const interrupted = typeof end === "object" && "interrupted" in end ? end.interrupted : undefined;
+  if (interrupted !== undefined) {
+    state = { ...state, interrupted_in_a_row: state.interrupted_in_a_row + 1 };
+  } else if (end === "completed") {
+    state = { ...state, interrupted_in_a_row: 0, resume: null };
+  }
+  let spool: number | null = null;
+  state = editRun(state, run, (known) => {
+    spool = known.spool ?? null;
+    // The text of a run that is being recovered may go on inside the same tags.
+    const rest: Partial<Run> =
+      interrupted?.recovering === true ? { recovery: "Recovering" } : tags.finish(known);
+    return { ...known, ...rest, end, ended_at: time };
+  });
+  if (interrupted?.recovering !== true) return state;
+  const { reason } = interrupted;
+  return {
+    ...state,
+    recovering: [...state.recovering, { turn, run, spool, attempts: 0, first_seen: time, reason }],
+  };
+}
+
+function steer(state: State, turn: number, run: number): State {
+  const queued = state.queue.find((known) => known.turn === turn);
+  if (queued === undefined) return state;
+  const queue = state.queue.filter((known) => known !== queued);
+  const steered: Piece = { Steered: { turn, message: queued.message } };
+  return editRun({ ...state, queue }, run, (known) => {
+    const finished = tags.finish(known);
+    return { ...known, ...finished, pieces: [...finished.pieces, steered] };
+  });
+}
+
+function hideFrom(state: State, from: number): State {
+  const at = state.turns.findIndex((turn) => turn.id === from);
+  if (at < 0) return state;
+  const turns = state.turns.slice(at);
+  const told = turns.some((turn) => turn.id === state.summary?.through);
+  const undone = [...state.undone, { from, turns }].slice(-UNDONE_MAX);
+  return { ...state, turns: state.turns.slice(0, at), undone, summary: told ? null : state.summary };
+}
+
+const encoder = new TextEncoder();
+
+function bytes(text: string): number {
+  return encoder.encode(text).length;
+}
+
+/** Bytes of a turn's content, counted once for each turn that no longer changes. */
+const sizes = new WeakMap<Turn, number>();
+
+function sizeOf(turn: Turn): number {
+  const known = sizes.get(turn);
+  if (known !== undefined) return known;
+  const pieces = turn.runs.flatMap((run) => run.pieces);
+  const size = pieces.reduce((sum, piece) => sum + pieceSize(piece), bytes(turn.message.text));
+  sizes.set(turn, size);
+  return size;
+}
+
+function pieceSize(piece: Piece): number {
+  if ("Text" in piece) return bytes(piece.Text);
+  if ("Reasoning" in piece) return bytes(piece.Reasoning);
+  if ("Steered" in piece) return bytes(piece.Steered.message.text);
+  const { arguments: given, state } = piece.Call;
+  return bytes(given) + (typeof state === "object" ? bytes(state.Finished.content) : 0);
+}
+
+/** Lets the oldest turns go once the state is full. The newest turn always stays. */
+function bound(state: State): State {
+  let size = state.turns.reduce((sum, turn) => sum + sizeOf(turn), 0);
+  let gone = 0;
+  const left = () => state.turns.length - gone;
+  while (left() > TURNS_MAX || (size > STATE_BYTES_MAX && left() > 1)) {
+    const oldest = state.turns[gone];
+    size -= oldest === undefined ? 0 : sizeOf(oldest);
+    gone += 1;
+  }
+  if (gone === 0) return state;
+  return { ...state, turns: state.turns.slice(gone), turns_before: state.turns_before + gone };
+}

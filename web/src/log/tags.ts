@@ -1,0 +1,87 @@
+// Splits streamed text into answer and reasoning where a model wraps its reasoning in tags: the twin of the server's
+// `tags.rs`. A tag counts only as the first thing of a step, and may be cut anywhere by the stream.
+
+import type { Piece, TagState } from "./types";
+
+const TAGS: readonly (readonly [string, string])[] = [
+  ["<think>", "</think>"],
+  ["<thinking>", "</thinking>"],
+  ["<reasoning>", "</reasoning>"],
+];
+
+type Kind = "Text" | "Reasoning";
+
+/** Where a run's text stands, and what it has brought. */
+interface Tagged {
+  tags: TagState;
+  pieces: Piece[];
+}
+
+export const START: TagState = { Opening: "" };
+
+/** Adds to the last piece when it is of the same kind, and otherwise begins one. */
+export function push(pieces: readonly Piece[], kind: Kind, text: string): Piece[] {
+  const last = pieces.at(-1);
+  if (kind === "Text") {
+    if (last !== undefined && "Text" in last) return [...pieces.slice(0, -1), { Text: last.Text + text }];
+    return [...pieces, { Text: text }];
+  }
+  if (last !== undefined && "Reasoning" in last)
+    return [...pieces.slice(0, -1), { Reasoning: last.Reasoning + text }];
+  return [...pieces, { Reasoning: text }];
+}
+
+/** Takes the next text and hands on what is settled. */
+export function feed(run: Tagged, text: string): Tagged {
+  const { tags, pieces } = run;
+  if (tags === "Answer") return { tags, pieces: push(pieces, "Text", text) };
+  if ("Opening" in tags) return open(tags.Opening + text, pieces);
+  return close(tags.Reasoning.tag, tags.Reasoning.held + text, pieces);
+}
+
+/** Hands on what is still held back, as what it is. */
+export function finish(run: Tagged): Tagged {
+  const { tags, pieces } = run;
+  if (tags === "Answer") return run;
+  const [kind, held]: [Kind, string] =
+    "Opening" in tags ? ["Text", tags.Opening] : ["Reasoning", tags.Reasoning.held];
+  return { tags: "Answer", pieces: held === "" ? pieces : push(pieces, kind, held) };
+}
+
+/** Hands on what is held back because something else follows; reasoning may go on after it. */
+export function flush(run: Tagged): Tagged {
+  const { tags, pieces } = run;
+  if (tags === "Answer") return run;
+  if ("Opening" in tags) return tags.Opening.trim() === "" ? run : finish(run);
+  const { tag, held } = tags.Reasoning;
+  if (held === "") return run;
+  return { tags: { Reasoning: { tag, held: "" } }, pieces: push(pieces, "Reasoning", held) };
+}
+
+function open(held: string, pieces: Piece[]): Tagged {
+  const trimmed = held.trimStart();
+  const tag = TAGS.findIndex(([open]) => trimmed.startsWith(open));
+  if (tag >= 0) return close(tag, trimmed.slice((TAGS[tag]?.[0] ?? "").length), pieces);
+  if (trimmed === "" || TAGS.some(([open]) => open.startsWith(trimmed)))
+    return { tags: { Opening: held }, pieces };
+  return { tags: "Answer", pieces: push(pieces, "Text", held) };
+}
+
+function close(tag: number, text: string, pieces: Piece[]): Tagged {
+  const end = TAGS[tag]?.[1] ?? "";
+  const at = text.indexOf(end);
+  if (at >= 0) {
+    const rest = text.slice(at + end.length);
+    const before = at > 0 ? push(pieces, "Reasoning", text.slice(0, at)) : pieces;
+    return { tags: "Answer", pieces: rest === "" ? before : push(before, "Text", rest) };
+  }
+  // The longest end of the text that may be the beginning of the closing tag waits for what follows.
+  let keep = end.length - 1;
+  while (keep > 0 && !text.endsWith(end.slice(0, keep))) keep -= 1;
+  const settled = text.slice(0, text.length - keep);
+  const held = text.slice(text.length - keep);
+  return {
+    tags: { Reasoning: { tag, held } },
+    pieces: settled === "" ? pieces : push(pieces, "Reasoning", settled),
+  };
+}

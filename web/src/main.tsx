@@ -1,0 +1,16 @@
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+
+import { begin } from "./live/store";
+import { App } from "./shell/App";
+import "./styles/app.css";
+
+const root = document.getElementById("root");
+if (root !== null) {
+  void begin();
+  createRoot(root).render(
+    <StrictMode>
+      <App />
+    </StrictMode>,
+  );
+}

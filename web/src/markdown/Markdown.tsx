@@ -1,0 +1,200 @@
+// Markdown as elements. No text ever becomes HTML: what a model writes as HTML is shown as the text it is.
+
+import type { Token, Tokens } from "marked";
+import { Fragment, memo, useRef, useState, type ReactNode } from "react";
+
+import { NOTHING, grow, type Block, type Blocks } from "./blocks";
+
+/** Prose that may still grow. */
+export function Markdown({ text }: { text: string }) {
+  const known = useRef<Blocks>(NOTHING);
+  known.current = grow(known.current, text);
+  const { settled, open } = known.current;
+  return (
+    <div className="prose">
+      {settled.map((block) => (
+        <SettledBlock key={block.at} block={block} />
+      ))}
+      {open.map((block) => (
+        <Fragment key={block.at}>{draw(block.token)}</Fragment>
+      ))}
+    </div>
+  );
+}
+
+const SettledBlock = memo(function SettledBlock({ block }: { block: Block }) {
+  return draw(block.token);
+});
+
+function draw(token: Token): ReactNode {
+  switch (token.type) {
+    case "heading":
+      return <Heading depth={(token as Tokens.Heading).depth}>{inline(token)}</Heading>;
+    case "paragraph":
+      return <p>{inline(token)}</p>;
+    case "text":
+      return "tokens" in token && token.tokens !== undefined ? <>{inline(token)}</> : plain(token);
+    case "code":
+      return <Code token={token as Tokens.Code} />;
+    case "blockquote":
+      return <blockquote>{blocks((token as Tokens.Blockquote).tokens)}</blockquote>;
+    case "list":
+      return <List token={token as Tokens.List} />;
+    case "table":
+      return <Table token={token as Tokens.Table} />;
+    case "hr":
+      return <hr />;
+    case "html":
+      return <p className="raw">{token.raw}</p>;
+    case "space":
+    case "def":
+      return null;
+    default:
+      return <p>{token.raw}</p>;
+  }
+}
+
+function blocks(tokens: readonly Token[]): ReactNode {
+  return tokens.map((token, at) => <Fragment key={at}>{draw(token)}</Fragment>);
+}
+
+/** Headings of an answer stand below the page's own. */
+function Heading({ depth, children }: { depth: number; children: ReactNode }) {
+  const Level = (["h3", "h4", "h5", "h6"] as const)[Math.min(depth, 4) - 1] ?? "h6";
+  return <Level>{children}</Level>;
+}
+
+function Code({ token }: { token: Tokens.Code }) {
+  const [copied, setCopied] = useState(false);
+  const language = token.lang?.split(/\s/)[0] ?? "";
+  const copy = () => {
+    void navigator.clipboard.writeText(token.text).then(() => setCopied(true));
+  };
+  return (
+    <figure className="code">
+      <figcaption>
+        <span className="grow">{language}</span>
+        <button type="button" className="btn sm ghost" onClick={copy} onBlur={() => setCopied(false)}>
+          {copied ? "Copied" : "Copy"}
+        </button>
+      </figcaption>
+      {/* Code that scrolls can be reached by keyboard. */}
+      <pre tabIndex={0} role="region" aria-label={language === "" ? "Code" : `Code, ${language}`}>
+        <code>{token.text}</code>
+      </pre>
+    </figure>
+  );
+}
+
+function List({ token }: { token: Tokens.List }) {
+  const items = token.items.map((item, at) => (
+    <li key={at} className={item.task ? "task" : undefined}>
+      {item.task && <input type="checkbox" checked={item.checked ?? false} disabled aria-label="Task" />}
+      {blocks(item.tokens)}
+    </li>
+  ));
+  if (!token.ordered) return <ul>{items}</ul>;
+  return <ol start={token.start === "" ? undefined : token.start}>{items}</ol>;
+}
+
+function Table({ token }: { token: Tokens.Table }) {
+  const cell = (align: Tokens.TableCell["align"]) => (align === null ? undefined : { textAlign: align });
+  return (
+    <div className="table" tabIndex={0} role="region" aria-label="Table">
+      <table>
+        <thead>
+          <tr>
+            {token.header.map((head, at) => (
+              <th key={at} style={cell(head.align)}>
+                {inline(head)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {token.rows.map((row, at) => (
+            <tr key={at}>
+              {row.map((data, column) => (
+                <td key={column} style={cell(data.align)}>
+                  {inline(data)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function inline(token: { tokens?: Token[] | undefined }): ReactNode {
+  return (token.tokens ?? []).map((child, at) => <Fragment key={at}>{span(child)}</Fragment>);
+}
+
+function span(token: Token): ReactNode {
+  switch (token.type) {
+    case "strong":
+      return <strong>{inline(token as Tokens.Strong)}</strong>;
+    case "em":
+      return <em>{inline(token as Tokens.Em)}</em>;
+    case "del":
+      return <del>{inline(token as Tokens.Del)}</del>;
+    case "codespan":
+      return <code>{(token as Tokens.Codespan).text}</code>;
+    case "br":
+      return <br />;
+    case "link":
+      return <Link token={token as Tokens.Link} />;
+    case "image":
+      return <Image token={token as Tokens.Image} />;
+    case "text":
+    case "escape":
+      return "tokens" in token && token.tokens !== undefined ? inline(token) : plain(token);
+    default:
+      return token.raw;
+  }
+}
+
+/** A token's words, without the escapes that the reader of markdown adds for HTML. */
+function plain(token: Token): string {
+  return "text" in token && typeof token.text === "string" ? unescaped(token.text) : token.raw;
+}
+
+function unescaped(text: string): string {
+  const entities: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
+  return text.replace(/&(amp|lt|gt|quot|#39);/g, (whole, name: string) => entities[name] ?? whole);
+}
+
+const SCHEMES = new Set(["http:", "https:", "mailto:"]);
+
+/** An address that may be gone to; anything else is shown as text. */
+export function safeAddress(text: string): string | undefined {
+  try {
+    const url = new URL(text);
+    return SCHEMES.has(url.protocol) ? url.href : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function Link({ token }: { token: Tokens.Link }) {
+  const href = safeAddress(token.href);
+  if (href === undefined) return <>{token.raw}</>;
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer nofollow">
+      {inline(token)}
+    </a>
+  );
+}
+
+/** A picture from elsewhere tells its host who reads: its address is shown, and nothing is fetched. */
+function Image({ token }: { token: Tokens.Image }) {
+  const href = safeAddress(token.href);
+  const name = token.text === "" ? "Picture" : token.text;
+  if (href === undefined) return <>{token.raw}</>;
+  return (
+    <a className="picture" href={href} target="_blank" rel="noopener noreferrer nofollow">
+      {name} ({new URL(href).host})
+    </a>
+  );
+}

@@ -1,0 +1,44 @@
+import { Route, Switch, useLocation } from "wouter";
+
+import { Conversation } from "../conversation/Conversation";
+import { Sidebar } from "../sidebar/Sidebar";
+import { Announcer } from "./Announcer";
+import { SignIn } from "./SignIn";
+import { useKnown } from "./use";
+
+export function App() {
+  const user = useKnown(({ user }) => user);
+  const [path] = useLocation();
+  if (user === undefined) return <p className="loading">Opening…</p>;
+  if (user === null) return <SignIn />;
+  return (
+    <div className="app" data-route={path === "/" ? "list" : "session"}>
+      <Sidebar />
+      <main className="main">
+        <Switch>
+          <Route path="/s/:session">
+            {({ session }) => <Conversation key={session} session={session} />}
+          </Route>
+          <Route>
+            <Welcome />
+          </Route>
+        </Switch>
+      </main>
+      <Announcer />
+    </div>
+  );
+}
+
+function Welcome() {
+  return (
+    <div className="thread">
+      <div className="col push hello">
+        <h1>Nothing written here gets lost.</h1>
+        <p>
+          Close the tab, lose the Wi-Fi, restart the server. The conversation is on disk before you see it,
+          and it comes back to the exact word.
+        </p>
+      </div>
+    </div>
+  );
+}
