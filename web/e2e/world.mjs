@@ -9,9 +9,12 @@ import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 import { Network } from "./chaos.mjs";
+import { Reciter } from "./reciter.mjs";
 
 const target = process.env.CARGO_TARGET_DIR ?? join(import.meta.dirname, "../../target");
 const binary = (name) => join(target, "release", name);
+/** The first is the one that answers. */
+const MODELS = ["scripted", "reciting"];
 const NAME = "owner";
 const PASSWORD = "a heron stands in the reeds";
 
@@ -40,9 +43,12 @@ export async function until(what, look, most = 15_000) {
 }
 
 export class World {
-  static async make() {
+  /** With the scripted model, or one that recites what it is given. */
+  static async make({ model = "scripted" } = {}) {
     const world = new World();
     world.home = mkdtempSync(join(tmpdir(), "everturn-e2e-"));
+    world.reciter = new Reciter();
+    const reciterPort = await world.reciter.listen();
     world.modelPort = await freePort();
     world.model = spawn(binary("scripted-model"), [String(world.modelPort)], { stdio: "ignore" });
     world.port = await freePort();
@@ -52,15 +58,17 @@ export class World {
         `data = "${join(world.home, "data")}"`,
         `listen = "127.0.0.1:${world.port}"`,
         "drain_seconds = 2",
-        "[[models]]",
-        'name = "scripted"',
-        'provider = "openai"',
-        `url = "http://127.0.0.1:${world.modelPort}/v1"`,
-        'model = "scripted"',
-        "takes_prefix = true",
-        "tools = true",
-        "window_tokens = 1000000",
-        "output_tokens_max = 250000",
+        ...MODELS.toSorted((one) => (one === model ? -1 : 1)).flatMap((name) => [
+          "[[models]]",
+          `name = "${name}"`,
+          'provider = "openai"',
+          `url = "http://127.0.0.1:${name === "reciting" ? reciterPort : world.modelPort}/v1"`,
+          `model = "${name}"`,
+          "takes_prefix = true",
+          "tools = true",
+          "window_tokens = 1000000",
+          "output_tokens_max = 250000",
+        ]),
       ].join("\n"),
     );
     world.token = world.run(["token", "new"]).trim();
@@ -168,6 +176,7 @@ export class World {
     await this.browser?.close();
     this.server?.kill("SIGKILL");
     this.model?.kill("SIGKILL");
+    this.reciter?.close();
     rmSync(this.home, { recursive: true, force: true });
   }
 }

@@ -1,14 +1,14 @@
-import { ArrowLeft, Check, WifiOff } from "lucide-react";
+import { ArrowLeft } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 
 import { Composer } from "../composer/Composer";
-import { follow, tryNow } from "../live/store";
+import { follow } from "../live/store";
 import type { TurnView, View } from "../log/types";
 import { view as viewOf } from "../log/view";
 import { announce } from "../shell/announce";
-import { useKnown, useSeconds } from "../shell/use";
-import { exactClock } from "../shell/words";
+import { useKnown } from "../shell/use";
+import { Strip } from "./Strip";
 import { Thread } from "./Thread";
 import { Title } from "./Title";
 import { useEarlier } from "./earlier";
@@ -43,52 +43,6 @@ export function Conversation({ session }: { session: string }) {
       <Thread session={session} view={view} earlier={earlier} />
       <Composer session={session} view={view} />
     </>
-  );
-}
-
-/** Under the header, never over the text; after two seconds, so that a blink of the network says nothing. */
-function Strip() {
-  const link = useKnown(({ link }) => link);
-  const heardAt = useKnown(({ heardAt }) => heardAt);
-  const away = link.kind === "away";
-  const now = useSeconds(away);
-  const [back, setBack] = useState<number>();
-  const missed = link.kind === "open" ? link.missed : undefined;
-  useEffect(() => {
-    if (missed === undefined || missed.until - missed.since < 2_000) return;
-    setBack(missed.until - missed.since);
-    announce("Back. Nothing missed.");
-    const timer = setTimeout(() => setBack(undefined), 4_000);
-    return () => clearTimeout(timer);
-  }, [missed]);
-  const gone = away ? now - link.since : 0;
-  const shown = away && gone >= 2_000;
-  useEffect(() => {
-    if (shown) announce("Connection lost. Reconnecting.");
-  }, [shown]);
-  if (shown) {
-    const minutes = Math.floor(gone / 60_000);
-    return (
-      <div className="strip">
-        <WifiOff aria-hidden="true" />
-        <span className="grow">
-          <b>{minutes >= 1 ? `Offline for ${minutes} min.` : "Reconnecting."}</b> The agent keeps working on
-          the server.{heardAt > 0 && <> You see everything up to {exactClock(heardAt)}.</>}
-        </span>
-        <button type="button" className="btn sm ghost" onClick={tryNow}>
-          Try now
-        </button>
-      </div>
-    );
-  }
-  if (back === undefined || away) return null;
-  return (
-    <div className="strip ok">
-      <Check aria-hidden="true" />
-      <span>
-        <b>Back.</b> Caught up on {Math.round(back / 1_000)} seconds, nothing missed.
-      </span>
-    </div>
   );
 }
 

@@ -1,28 +1,20 @@
 // One turn: what was said, and all that answers it. The same component and the same nodes while it is live, stopped,
 // recovered and settled; only its marker changes.
 
-import {
-  Brain,
-  ChevronLeft,
-  ChevronRight,
-  Copy,
-  FileText,
-  GitBranch,
-  RefreshCw,
-  Terminal,
-} from "lucide-react";
-import { memo, useState } from "react";
+import { ChevronLeft, ChevronRight, Copy, GitBranch, RefreshCw } from "lucide-react";
+import { memo } from "react";
 import { useLocation } from "wouter";
 
 import { ask } from "../api/client";
 import type { Waiting } from "../live/outbox";
 import { outbox } from "../live/store";
 import type { Message, Part, TurnView } from "../log/types";
-import { Markdown } from "../markdown/Markdown";
 import { announce } from "../shell/announce";
 import { useKnown, useSeconds } from "../shell/use";
-import { clockOf, sizeOf, spanOf } from "../shell/words";
+import { clockOf, spanOf } from "../shell/words";
 import { MarkerLine } from "./MarkerLine";
+import { Parts } from "./Parts";
+import { Said } from "./Said";
 
 interface Props {
   turn: TurnView;
@@ -85,31 +77,6 @@ function knotOf(turn: TurnView): string {
   }
 }
 
-function Said({ message }: { message: Message }) {
-  return (
-    <div className="said">
-      <div className="words">{message.text}</div>
-      {(message.attachments ?? []).length > 0 && (
-        <div className="files">
-          {message.attachments?.map((file) => (
-            <a
-              key={file.blob}
-              className="file"
-              href={`/api/v1/attachments/${file.blob}`}
-              download={file.name}
-            >
-              <span className="th">
-                <FileText aria-hidden="true" />
-              </span>
-              {file.name} <span className="dim">{sizeOf(file.size_bytes)}</span>
-            </a>
-          ))}
-        </div>
-      )}
-    </div>
-  );
-}
-
 function Doing({ parts, since, away }: { parts: readonly Part[]; since: number; away: boolean }) {
   const now = useSeconds(true);
   const last = parts.at(-1);
@@ -124,92 +91,6 @@ function Doing({ parts, since, away }: { parts: readonly Part[]; since: number; 
       <span className={away ? "t" : "k"}>{away ? "Writing on the server" : word}</span>
       <span className="num">{spanOf(now - since / 1_000)}</span>
     </>
-  );
-}
-
-/** What the agent said and did, in the order in which it happened. */
-function Parts({ parts, live }: { parts: readonly Part[]; live: boolean }) {
-  return (
-    <div className="parts">
-      {parts.map((part, at) => (
-        <OnePart key={at} part={part} last={live && at === parts.length - 1} />
-      ))}
-      {live && <span className="caret" aria-hidden="true" />}
-    </div>
-  );
-}
-
-const OnePart = memo(function OnePart({ part, last }: { part: Part; last: boolean }) {
-  if ("text" in part) return <Markdown text={part.text} />;
-  if ("reasoning" in part) {
-    return (
-      <Row icon={<Brain aria-hidden="true" />} label={last ? "Reasoning" : "Thought"}>
-        <div className="words">{part.reasoning}</div>
-      </Row>
-    );
-  }
-  if ("steered" in part) {
-    return (
-      <div className="steered">
-        <div className="who">
-          <b>You</b> steered the agent here
-        </div>
-        <Said message={part.steered.message} />
-      </div>
-    );
-  }
-  if ("marker" in part) return <MarkerLine marker={part.marker} />;
-  const { tool, arguments: given, state, result } = part.call;
-  const verb = {
-    incomplete: "Was going to run",
-    running: "Running",
-    may_have_run: "Was running",
-    finished: "Ran",
-    failed: "Ran",
-  }[state];
-  return (
-    <Row
-      icon={<Terminal aria-hidden="true" />}
-      label={verb}
-      code={tool}
-      note={
-        state === "failed" ? (
-          <span className="bad">failed</span>
-        ) : state === "running" ? (
-          <i className="spin" />
-        ) : null
-      }
-    >
-      <pre tabIndex={0}>{given}</pre>
-      {result != null && <pre tabIndex={0}>{result}</pre>}
-    </Row>
-  );
-});
-
-interface RowProps {
-  icon: React.ReactNode;
-  label: string;
-  code?: string;
-  note?: React.ReactNode;
-  children: React.ReactNode;
-}
-
-function Row({ icon, label, code, note, children }: RowProps) {
-  const [open, setOpen] = useState(false);
-  return (
-    <div className="trace">
-      <button type="button" className="row" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <ChevronRight className="chev" aria-hidden="true" />
-        {icon}
-        {label}
-        {code !== undefined && <span className="mono clip">{code}</span>}
-        {note != null && <span className="r">{note}</span>}
-      </button>
-      {/* Kept in the page while it is closed: what was shown once never shrinks. */}
-      <div className="open" hidden={!open}>
-        {children}
-      </div>
-    </div>
   );
 }
 
