@@ -76,7 +76,7 @@ impl utoipa::Modify for TokenScheme {
 
 /// All routes, and their description.
 pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
-    let gate = Gate::new(app.clone(), Description::openapi());
+    let gate = Gate::new(app.desks.clone(), Description::openapi());
     let gate = route::sessions::add(gate);
     let gate = route::projects::add(gate);
     let gate = route::export::add(gate);
@@ -104,8 +104,7 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
             Problem::new(ErrorCode::MethodNotAllowed, "See /api/v1/reference.").into_response()
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(app.clone(), gate::check_host))
-        .layer(middleware::from_fn_with_state(app.clone(), gate::dress))
+        .layer(middleware::from_fn_with_state(app.front.clone(), gate::guard))
         .with_state(app);
     (router, openapi)
 }

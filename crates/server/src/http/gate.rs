@@ -15,7 +15,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use super::desk::Caller;
 use super::error::{ErrorCode, Problem};
-use super::{App, Peer};
+use super::{App, Desks, Peer};
 use crate::metrics;
 use crate::secret::SecretKind;
 
@@ -55,13 +55,13 @@ impl Policy {
 
 /// Routes behind their policies.
 pub(crate) struct Gate {
-    app: App,
+    desks: Desks,
     router: OpenApiRouter<App>,
 }
 
 impl Gate {
-    pub(crate) fn new(app: App, openapi: utoipa::openapi::OpenApi) -> Self {
-        Self { app, router: OpenApiRouter::with_openapi(openapi) }
+    pub(crate) fn new(desks: Desks, openapi: utoipa::openapi::OpenApi) -> Self {
+        Self { desks, router: OpenApiRouter::with_openapi(openapi) }
     }
 
     /// Adds routes under a policy.
@@ -71,7 +71,7 @@ impl Gate {
             None => methods.layer(DefaultBodyLimit::max(STRANGER_BODY_MAX)),
             Some(scope) => {
                 let asked = Asked { scope, owner: policy == Policy::Watch };
-                methods.layer(middleware::from_fn_with_state((self.app.clone(), asked), admit))
+                methods.layer(middleware::from_fn_with_state((self.desks.clone(), asked), admit))
             }
         };
         self.router = self.router.routes((schemas, paths, methods));
@@ -91,8 +91,12 @@ struct Asked {
     owner: bool,
 }
 
-async fn admit(State((app, asked)): State<(App, Asked)>, mut request: Request, next: Next) -> Response {
-    match caller(&app, asked, &request) {
+async fn admit(
+    State((desks, asked)): State<(Desks, Asked)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match caller(&desks, asked, &request) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -102,7 +106,7 @@ async fn admit(State((app, asked)): State<(App, Asked)>, mut request: Request, n
 }
 
 /// Who asks, if he may. The same look whatever carried the secret.
-fn caller(app: &App, asked: Asked, request: &Request) -> Result<Caller, Problem> {
+fn caller(desks: &Desks, asked: Asked, request: &Request) -> Result<Caller, Problem> {
     let nobody = || {
         Problem::new(
             ErrorCode::NotAuthorised,
@@ -110,7 +114,7 @@ fn caller(app: &App, asked: Asked, request: &Request) -> Result<Caller, Problem>
         )
     };
     let (secret, kind) = carried(request.headers()).ok_or_else(nobody)?;
-    let caller = app.desks.admit(secret, kind)?.ok_or_else(nobody)?;
+    let caller = desks.admit(secret, kind)?.ok_or_else(nobody)?;
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     if kind == Kind::Login && changes && !request.headers().contains_key(CHANGE_HEADER) {
         return Err(Problem::new(
@@ -181,29 +185,28 @@ impl Front {
 }
 
 /// Refuses requests that a page of another site makes a browser send here: they name another host, or come from one.
-pub(crate) async fn check_host(State(app): State<App>, request: Request, next: Next) -> Response {
+fn check_host(front: &Front, request: &Request) -> Result<(), Problem> {
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
-    if app.front.proxy.is_some_and(|proxy| peer.is_some_and(|peer| peer != proxy && !peer.is_loopback())) {
-        return Problem::new(ErrorCode::ForeignHost, "Use the address of the proxy.").into_response();
+    if front.proxy.is_some_and(|proxy| peer.is_some_and(|peer| peer != proxy && !peer.is_loopback())) {
+        return Err(Problem::new(ErrorCode::ForeignHost, "Use the address of the proxy."));
     }
     let authority = request.uri().authority().map(axum::http::uri::Authority::as_str);
     let mut named = request.headers().get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or(""));
-    let (first, second) = (named.next(), named.next());
-    let hosts: Vec<&str> = authority.into_iter().chain(first).chain(second).collect();
-    if hosts.is_empty() || !hosts.iter().all(|host| app.front.knows(host)) {
+    let hosts = [authority, named.next(), named.next()];
+    let hosts = || hosts.iter().flatten();
+    if hosts().next().is_none() || !hosts().all(|host| front.knows(host)) {
         let detail = "Use localhost or 127.0.0.1, or name the host under `hosts` in the configuration.";
-        return Problem::new(ErrorCode::ForeignHost, detail).into_response();
+        return Err(Problem::new(ErrorCode::ForeignHost, detail));
     }
     let own = |origin: &HeaderValue| {
         let origin = origin.to_str().unwrap_or("");
         let place = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-        place.is_some_and(|place| hosts.iter().any(|host| host.eq_ignore_ascii_case(place)))
+        place.is_some_and(|place| hosts().any(|host| host.eq_ignore_ascii_case(place)))
     };
     if !request.headers().get_all(header::ORIGIN).iter().all(own) {
-        return Problem::new(ErrorCode::ForeignOrigin, "This server answers its own pages only.")
-            .into_response();
+        return Err(Problem::new(ErrorCode::ForeignOrigin, "This server answers its own pages only."));
     }
-    next.run(request).await
+    Ok(())
 }
 
 /// What every answer carries, also an error.
@@ -219,14 +222,21 @@ const HEADERS: [(HeaderName, &str); 6] = [
     ),
 ];
 
-/// Puts the headers on that every answer carries, and turns a panic into an answer: one request never ends the others.
-pub(crate) async fn dress(State(app): State<App>, request: Request, next: Next) -> Response {
+/// Around every route and page: looks by which name it is asked, puts the headers on that every answer carries, and
+/// turns a panic into an answer: one request never ends the others.
+pub(crate) async fn guard(State(front): State<Front>, request: Request, next: Next) -> Response {
     let begun = tokio::time::Instant::now();
     // Named by its route: what stands in a path may be a secret.
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
     let span =
         tracing::info_span!("request", method = %request.method(), route, status = tracing::field::Empty);
-    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(span.clone()).await;
+    let answer = async {
+        match check_host(&front, &request) {
+            Ok(()) => next.run(request).await,
+            Err(problem) => problem.into_response(),
+        }
+    };
+    let answered = AssertUnwindSafe(answer).catch_unwind().instrument(span.clone()).await;
     let mut response = answered.unwrap_or_else(|_| {
         tracing::error!("a request failed in a way that nobody thought of");
         let detail = "This is a fault of the server; what was answered before is kept.";
@@ -236,11 +246,9 @@ pub(crate) async fn dress(State(app): State<App>, request: Request, next: Next) 
     metrics::count_answer(response.status().as_u16(), begun.elapsed());
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
-        if !headers.contains_key(&name) {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    if app.front.safe {
+    if front.safe {
         let value = HeaderValue::from_static("max-age=31536000; includeSubDomains");
         headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
     }

@@ -11,9 +11,13 @@ use super::{By, Kind, People, PeopleError, Role, Scope, blob, uuid};
 
 /// Least time between two notes of when a credential was used.
 const USED_MICROS: i64 = 60 * 1_000_000;
-const CREDENTIAL: &str =
-    "credentials.id, credentials.user, credentials.kind, credentials.name, credentials.scope,
-    credentials.created_at, credentials.used_at, credentials.expires_at";
+/// The credential of a hash, and what its user is. Asked with every request: written out, so that nothing is put
+/// together each time.
+const VERIFY: &str =
+    "SELECT credentials.id, credentials.user, kind, credentials.name, scope, credentials.created_at, used_at,
+            expires_at, role
+     FROM credentials JOIN users ON users.id = credentials.user
+     WHERE hash = ? AND disabled = 0 AND (expires_at IS NULL OR expires_at > ?)";
 
 /// A token or a login, without its secret, which nobody has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,10 +91,7 @@ impl People {
     ) -> Result<Option<(Credential, Scope, Role)>, PeopleError> {
         let found = {
             let connection = self.reading();
-            let mut select = connection.prepare_cached(&format!(
-                "SELECT {CREDENTIAL}, role FROM credentials JOIN users ON users.id = credentials.user
-                 WHERE hash = ? AND disabled = 0 AND (expires_at IS NULL OR expires_at > ?)"
-            ))?;
+            let mut select = connection.prepare_cached(VERIFY)?;
             select
                 .query_row(params![hash, now.0], |row| Ok((credential(row)?, row.get::<_, Role>(8)?)))
                 .optional()?
@@ -124,9 +125,10 @@ impl People {
     /// When the file cannot be read.
     pub fn credentials(&self, of: Option<UserId>, kind: Kind) -> Result<Vec<Credential>, PeopleError> {
         let connection = self.reading();
-        let mut select = connection.prepare_cached(&format!(
-            "SELECT {CREDENTIAL} FROM credentials WHERE kind = ?1 AND (?2 IS NULL OR user = ?2) ORDER BY created_at, id"
-        ))?;
+        let mut select = connection.prepare_cached(
+            "SELECT id, user, kind, name, scope, created_at, used_at, expires_at FROM credentials
+             WHERE kind = ?1 AND (?2 IS NULL OR user = ?2) ORDER BY created_at, id",
+        )?;
         let rows = select.query_map(params![kind, of.map(blob)], credential)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
