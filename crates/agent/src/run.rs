@@ -20,7 +20,7 @@ const GO_ON: &str = "Your last answer was cut off where it ends above. Go on fro
 /// Works on turns: models, tools, and how much they may use.
 #[derive(Clone)]
 pub struct Agent {
-    /// The first one is asked.
+    /// The first one is asked unless a message names another.
     pub models: Vec<Model>,
     pub tools: Vec<Arc<dyn Tool>>,
     pub world: Arc<dyn World>,
@@ -84,6 +84,26 @@ impl Agent {
     /// # Errors
     /// When the run was ended from outside.
     pub async fn run<S: Sink>(&self, work: Work, sink: &S) -> Result<(), Over> {
+        match self.asking_for(&work.prompt) {
+            Ok(agent) => agent.answer(work, sink).await,
+            Err(error) => sink.report(Progress::Failed { error }).await.map(drop),
+        }
+    }
+
+    /// The agent with the model that the newest message names.
+    fn asking_for(&self, prompt: &Prompt) -> Result<Self, String> {
+        let newest = prompt.messages.iter().rev().find_map(|message| match message {
+            PromptMessage::User(message) => Some(message),
+            _ => None,
+        });
+        let Some(name) = newest.and_then(|message| message.model.as_ref()) else { return Ok(self.clone()) };
+        let model = self.models.iter().find(|model| model.name == *name);
+        let model =
+            model.ok_or_else(|| format!("The model `{name}` is no longer offered. Choose another."))?;
+        Ok(Self { models: vec![model.clone()], ..self.clone() })
+    }
+
+    async fn answer<S: Sink>(&self, work: Work, sink: &S) -> Result<(), Over> {
         let mut spent = Spent::new();
         let attachments = attachments(&work.prompt);
         let mut messages = self.compacted(work.prompt, sink, &mut spent).await?;

@@ -93,6 +93,9 @@ pub enum FollowError {
     CutOff { after: Seq },
     #[error("there is no entry {after} yet; the log ends at {head}")]
     BeyondEnd { after: Seq, head: Seq },
+    /// A disk that lied lost what the reader has, or an older backup was restored.
+    #[error("the log has another entry {after} than the reader; read it anew")]
+    AnotherLog { after: Seq },
     /// The writer went away; the reader can resume after this entry.
     #[error("the session's writer went away; resume after entry {after}")]
     Ended { after: Seq },

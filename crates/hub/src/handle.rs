@@ -1,6 +1,8 @@
 //! What others hold to submit to a session and to follow it.
 
-use session::{Command, RunId, Seq, Session, SessionId, Turn, TurnId, TurnView, View, fold_turn, turn_view};
+use session::{
+    Command, Hash, RunId, Seq, Session, SessionId, Turn, TurnId, TurnView, View, fold_turn, turn_view,
+};
 use store::TurnRow;
 use tokio::sync::oneshot;
 
@@ -118,6 +120,23 @@ impl SessionHandle {
         }
         let after = if fault::planted("resume_off_by_one") { after.next() } else { after };
         Ok(Follower::new(self.hub.shared_store(), self.clone(), opened.session, after))
+    }
+
+    /// The same for a reader that knows which entry it has there. A disk that lied, or a backup that was restored, can give
+    /// a number to another one.
+    ///
+    /// # Errors
+    /// Also when the log has another entry there.
+    pub async fn follow_link(&self, after: Seq, hash: Hash) -> Result<Follower, FollowError> {
+        let follower = self.follow(after).await?;
+        if after > Seq(0) {
+            let read = self.hub.store().read(self.session, Seq(after.0 - 1), 1).await;
+            let there = read.map_err(CommandError::from)?.first().map(|entry| entry.link().hash);
+            if there != Some(hash) {
+                return Err(FollowError::AnotherLog { after });
+            }
+        }
+        Ok(follower)
     }
 
     pub(crate) async fn subscribe(&self, after: Seq) -> Result<Subscription, FollowError> {

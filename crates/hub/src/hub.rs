@@ -309,13 +309,21 @@ impl Hub {
         }
     }
 
-    /// Makes a session that shares another's log up to the end of one of its turns.
+    /// Makes a session that shares another's log up to the end of one of its turns, or no turn at all.
     ///
     /// # Errors
     /// When there is no such turn, or nothing could be kept.
-    pub async fn branch(&self, from: SessionId, turn: TurnId) -> Result<SessionHandle, CommandError> {
+    pub async fn branch(
+        &self,
+        from: SessionId,
+        turn: impl Into<Option<TurnId>>,
+    ) -> Result<SessionHandle, CommandError> {
         let origin = self.shared.store.open(from).await?.session;
-        let at = self.end_of_turn(origin, turn).await?;
+        let at = match turn.into() {
+            Some(turn) => self.end_of_turn(origin, turn).await?,
+            // What made the session: nothing was said yet.
+            None => Seq(1),
+        };
         let session = self.shared.clock.session_id();
         let command = Command::Branch { id: session, from: origin, at };
         self.begin(session, Claiming::Branch { from: origin, at }, command).await

@@ -129,6 +129,7 @@ pub(crate) fn ends_run(command: &Command) -> bool {
         | Command::Branch { .. }
         | Command::PostMessage { .. }
         | Command::EditQueued { .. }
+        | Command::SteerQueued { .. }
         | Command::RemoveQueued { .. }
         | Command::PutBack
         | Command::Continue

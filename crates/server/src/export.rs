@@ -260,7 +260,7 @@ mod sample {
             blob: BlobHash("ab".repeat(32)),
             size_bytes: 3,
         };
-        let message = Message { text: text.to_owned(), attachments: vec![attachment] };
+        let message = Message { attachments: vec![attachment], ..Message::text(text) };
         // A run is only made by a fold.
         let mut log = session::Session::default();
         let mut seal = |event| {

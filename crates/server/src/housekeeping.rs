@@ -69,8 +69,7 @@ impl Housekeeping {
     async fn tell_erased(&self, session: session::SessionId) {
         tracing::info!(%session, "a session was erased after its time in the trash");
         let people = self.people.clone();
-        let note =
-            move || people.note(people::by(None), "session_erased", &format!("{session}, from the trash"));
+        let note = move || people.note_erased(people::by(None), session, ", from the trash");
         match tokio::task::spawn_blocking(note).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(%session, reason = %error, "the audit trail has no line of it"),

@@ -81,6 +81,7 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::projects::add(gate);
     let gate = route::export::add(gate);
     let gate = route::messages::add(gate);
+    let gate = route::drafts::add(gate);
     let gate = route::turns::add(gate);
     let gate = route::events::add(gate);
     let gate = route::live::add(gate);

@@ -15,6 +15,8 @@ pub enum Command {
     PostMessage { message: Message, mode: PostMode, key: Option<MessageKey> },
     /// Change a waiting message.
     EditQueued { turn: TurnId, message: Message },
+    /// Lets a message that waits go into the run.
+    SteerQueued { turn: TurnId },
     /// Withdraw a waiting message.
     RemoveQueued { turn: TurnId },
     /// End the run that is going on and keep all it brought. With `run`, only that one.

@@ -126,7 +126,11 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         Command::EditQueued { turn, message } => {
             checked(&message)?;
             plan.queued(turn)?;
-            plan.push(Event::QueuedEdited { turn, message });
+            plan.push(Event::QueuedEdited { turn, message, mode: None });
+        }
+        Command::SteerQueued { turn } => {
+            let message = plan.queued(turn)?.message.clone();
+            plan.push(Event::QueuedEdited { turn, message, mode: Some(PostMode::Steer) });
         }
         Command::RemoveQueued { turn } => {
             plan.queued(turn)?;
@@ -248,7 +252,7 @@ fn checked(message: &Message) -> Result<(), Rejected> {
     if is_empty(message) {
         return Err(Rejected::EmptyMessage);
     }
-    if message.text.len() > MESSAGE_BYTES_MAX {
+    if message.text.len() + message.model.as_ref().map_or(0, String::len) > MESSAGE_BYTES_MAX {
         return Err(Rejected::MessageTooLong);
     }
     if message.attachments.len() > ATTACHMENTS_MAX {
@@ -298,9 +302,8 @@ impl<'a> Plan<'a> {
         if self.session.queue.len() < QUEUE_MAX { Ok(()) } else { Err(Rejected::QueueFull) }
     }
 
-    fn queued(&self, turn: TurnId) -> Result<(), Rejected> {
-        let waits = self.session.queue.iter().any(|queued| queued.turn == turn);
-        if waits { Ok(()) } else { Err(Rejected::NotQueued) }
+    fn queued(&self, turn: TurnId) -> Result<&Queued, Rejected> {
+        self.session.queue.iter().find(|queued| queued.turn == turn).ok_or(Rejected::NotQueued)
     }
 
     fn post(&mut self, event: Event, mode: PostMode) {

@@ -54,7 +54,13 @@ pub enum Event {
         key: Option<MessageKey>,
     },
     /// A waiting message was changed.
-    QueuedEdited { turn: TurnId, message: Message },
+    QueuedEdited {
+        turn: TurnId,
+        message: Message,
+        /// What it does from now on, when that changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<PostMode>,
+    },
     /// A waiting message was withdrawn.
     QueuedRemoved { turn: TurnId },
     /// A waiting message went into the running run.
@@ -151,19 +157,22 @@ pub enum Event {
     Unknown { kind: String },
 }
 
-/// What a person said: text and attachments.
+/// What a person said: text and attachments, and who is to answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Message {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
+    /// The model that is asked, by the name that it has here; the server's first one if none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 impl Message {
     /// A message of text alone.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), attachments: Vec::new() }
+        Self { text: text.into(), ..Self::default() }
     }
 }
 

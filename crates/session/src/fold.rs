@@ -157,7 +157,7 @@ fn apply(session: &mut Session, entry: &Entry) {
             session.after = *after;
             session.title = title.clone().map(Title::Person);
         }
-        Event::SessionBranched { id, .. } => begin_branch(session, *id, time),
+        Event::SessionBranched { id, from, .. } => begin_branch(session, *id, *from, time),
         Event::SessionRenamed { title } => session.title = Some(Title::Person(title.clone())),
         Event::TitleGenerated { title } => {
             if !matches!(session.title, Some(Title::Person(_))) || fault::planted("title_overwrites_name") {
@@ -185,9 +185,10 @@ fn apply(session: &mut Session, entry: &Entry) {
                 PostMode::Queue | PostMode::Steer => session.queue.push_back(queued),
             }
         }
-        Event::QueuedEdited { turn, message } => {
+        Event::QueuedEdited { turn, message, mode } => {
             if let Some(queued) = session.queue.iter_mut().find(|queued| queued.turn == *turn) {
                 queued.message = message.clone();
+                queued.mode = mode.unwrap_or(queued.mode);
             }
         }
         Event::QueuedRemoved { turn } => session.queue.retain(|queued| queued.turn != *turn),
@@ -292,7 +293,7 @@ fn apply_output(run: &mut Run, event: &Event) {
 }
 
 /// A branch has the turns, the tags and the project of its origin, but neither its queue, nor its marks, nor a run in mid-air.
-fn begin_branch(session: &mut Session, id: SessionId, time: Time) {
+fn begin_branch(session: &mut Session, id: SessionId, origin: SessionId, time: Time) {
     for run in session.turns.iter_mut().flat_map(|turn| turn.runs.iter_mut()) {
         if run.end.is_none() {
             run.end = Some(RunEnd::Stopped { by_message: false });
@@ -305,6 +306,7 @@ fn begin_branch(session: &mut Session, id: SessionId, time: Time) {
     }
     session.created_at = time;
     session.after = None;
+    session.origin = Some(origin);
     session.pinned = false;
     session.archived = false;
     session.trashed = false;

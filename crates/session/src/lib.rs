@@ -57,7 +57,7 @@ pub use id::{
 pub use memory::{Commit, Ledger, Segment};
 pub use prompt::{Prompt, PromptCall, PromptMessage, PromptTurn, prompt};
 pub use recover::{AfterCrash, recover};
-pub use state::{Call, CallState, Piece, Queued, Recovery, Run, Session, Title, Turn};
+pub use state::{Call, CallState, Piece, Queued, Recovery, Run, SHAPE, Session, Title, Turn};
 pub use upcast::Undecodable;
 pub use view::{
     Answer, CallProgress, Marker, MarkerKind, OwedView, Part, QueuedView, TurnView, View, marker, parts,

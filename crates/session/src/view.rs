@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chat::ResumeMark;
 use crate::event::{Message, PostMode, RunEnd, Usage};
-use crate::id::{CallNo, Owner, ProjectId, RunId, Seq, Time, TurnId};
+use crate::id::{CallNo, Owner, ProjectId, RunId, Seq, SessionId, Time, TurnId};
 use crate::state::{CallState, Piece, Recovery, Run, Session, Turn};
 
 /// A session as a reader sees it at `seq`.
@@ -25,6 +25,9 @@ pub struct View {
     pub tags: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<ProjectId>,
+    /// The session that this one is a branch of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<SessionId>,
     /// Visible turns that are older than those shown here; they come by page.
     pub turns_before: u64,
     pub turns: Vec<TurnView>,
@@ -187,6 +190,7 @@ pub fn view(session: &Session) -> View {
         trashed_at: session.trashed_at,
         tags: session.tags.clone(),
         project: session.project,
+        origin: session.origin,
         turns_before: session.turns_before,
         turns,
         queue: queue.collect(),
@@ -201,13 +205,22 @@ pub fn view(session: &Session) -> View {
 pub fn turn_view(turn: &Turn) -> TurnView {
     let runs = turn.answer().unwrap_or_default();
     let mut parts = Vec::new();
-    for (at, run) in runs.iter().enumerate() {
+    for run in runs {
         parts.extend(run.pieces.iter().map(|piece| part(piece, run)));
-        if at + 1 < runs.len() {
-            parts.extend(marker(run).map(Part::Marker));
+        if let Some(cut) = marker(run) {
+            // A run that was cut before it brought anything was cut where the one before it was.
+            if matches!(parts.last(), Some(Part::Marker(_))) {
+                parts.pop();
+            }
+            parts.push(Part::Marker(cut));
         }
     }
     let last = runs.last();
+    let marker = last.and_then(marker);
+    if marker.is_some() {
+        // Where the last one was cut stands by itself.
+        parts.pop();
+    }
     let answer = runs.first().filter(|_| !parts.is_empty()).map(|first| Answer {
         run: first.id,
         parts,
@@ -218,7 +231,7 @@ pub fn turn_view(turn: &Turn) -> TurnView {
         posted_at: turn.posted_at,
         message: turn.message.clone(),
         answer,
-        marker: last.and_then(marker),
+        marker,
         alternatives: turn.answers().filter_map(|runs| runs.first().map(|run| run.id)).collect(),
         usage: runs.iter().fold(Usage::default(), |sum, run| sum.plus(run.usage)),
     }

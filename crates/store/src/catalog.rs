@@ -418,7 +418,7 @@ pub fn document(entry: &Entry, answer: impl FnOnce(RunId) -> String) -> Option<D
         Event::MessagePosted { message, .. } | Event::MessageEdited { message, .. } => {
             (TurnId(entry.seq.0), DocumentKind::Message, message.text.clone())
         }
-        Event::QueuedEdited { turn, message } => (*turn, DocumentKind::Message, message.text.clone()),
+        Event::QueuedEdited { turn, message, .. } => (*turn, DocumentKind::Message, message.text.clone()),
         // What is still being recovered is indexed once that is settled.
         Event::RunEnded { end: RunEnd::Interrupted { recovering: true, .. }, .. } => return None,
         Event::RunEnded { turn, run, .. } | Event::RecoverySettled { turn, run, .. } => {

@@ -4,6 +4,7 @@
 //! seen by every process that has the file open as soon as it is made: nothing here is cached.
 
 mod credentials;
+mod drafts;
 mod projects;
 mod secrets;
 mod shares;
@@ -30,10 +31,11 @@ pub const PEOPLE_FILE: &str = "people.db";
 /// Marks a file as ours: "EvTp".
 const APPLICATION_ID: i64 = 0x4576_5470;
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("people/schema.sql"),
     include_str!("people/projects.sql"),
     include_str!("people/secrets.sql"),
+    include_str!("people/drafts.sql"),
 ];
 const VERSION: usize = MIGRATIONS.len();
 /// How long a change waits for another process that changes the file.

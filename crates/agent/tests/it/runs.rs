@@ -228,7 +228,7 @@ async fn an_attachment_of_the_session_is_read_in_pieces_and_no_other() {
         blob: BlobHash("known".to_owned()),
         size_bytes: 70_000,
     };
-    let message = Message { text: "read it".to_owned(), attachments: vec![file] };
+    let message = Message { attachments: vec![file], ..Message::text("read it") };
     let prompt = Prompt { messages: vec![PromptMessage::User(message)], ..asks("") };
     let provider = Scripted::new(&[
         Answer::Calls("read_attachment", r#"{"name":"birds.txt"}"#),
@@ -374,4 +374,22 @@ async fn a_message_larger_than_the_window_is_cut_to_fit() {
     assert!(
         sent.len() <= 2_800 && sent.ends_with("the end") && sent.starts_with("[the beginning was left out]")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_model_that_a_message_names_is_asked_and_one_that_is_gone_is_told() {
+    let (first, second) = (Scripted::new(&[Answer::Says("one")]), Scripted::new(&[Answer::Says("two")]));
+    let mut agent = agent(&first);
+    let mut other = self::agent(&second).models.remove(0);
+    other.name = "careful".to_owned();
+    agent.models.push(other);
+    let naming = |name: &str| {
+        let message = Message { model: Some(name.to_owned()), ..Message::text("go") };
+        Prompt { messages: vec![PromptMessage::User(message)], ..asks("") }
+    };
+    assert_eq!(*run(&agent, asks("go")).await.text.lock().unwrap(), "one");
+    assert_eq!(*run(&agent, naming("careful")).await.text.lock().unwrap(), "two");
+    let gone = run(&agent, naming("retired")).await;
+    assert!(gone.failure().unwrap().contains("`retired` is no longer offered"));
+    assert_eq!((first.asked().len(), second.asked().len()), (1, 1));
 }

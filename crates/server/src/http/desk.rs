@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, stream};
 use hub::{
     Clock, Create, Hit, Hub, ListFollower, ListQuery, ListRow, SessionHandle, Shelf, SystemClock, TagCount,
 };
 use session::{BlobHash, Message, ProjectId, SessionId, Time, TurnId, UserId};
 use store::people::{By, Credential, Kind, People, PeopleError, Role, Scope};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -28,6 +28,19 @@ use crate::{people, secret};
 const STREAMS_MAX: usize = 5_000;
 /// How often it is looked whether another process took somebody's access away.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// Changes of drafts that a slow reader may be behind; then it hears of the next one.
+const DRAFTS_WAITING_MAX: usize = 64;
+
+/// A user writes something else.
+#[derive(Debug)]
+pub(crate) struct DraftChange {
+    user: UserId,
+    pub(crate) session: SessionId,
+    pub(crate) text: String,
+    /// Where it is written, as that place calls itself.
+    pub(crate) device: String,
+}
 
 /// Who asks, and what he may. Made by the gate alone.
 #[derive(Debug, Clone)]
@@ -49,6 +62,8 @@ struct Inner {
     uploads: Arc<Uploads>,
     /// Counts changes of who may what.
     changes: watch::Sender<u64>,
+    /// What is being written, for the other devices of who writes it.
+    drafts: broadcast::Sender<Arc<DraftChange>>,
     streams: Mutex<HashMap<UserId, usize>>,
     /// When credentials were used, until that is noted.
     used: Mutex<HashMap<Uuid, Time>>,
@@ -59,7 +74,8 @@ struct Inner {
 impl Desks {
     pub(crate) fn new(hub: Hub, people: Arc<People>, uploads: Arc<Uploads>, stop: CancellationToken) -> Self {
         let (changes, streams, used) = (watch::Sender::new(0), Mutex::default(), Mutex::default());
-        Self(Arc::new(Inner { hub, people, uploads, changes, streams, used, stop }))
+        let drafts = broadcast::Sender::new(DRAFTS_WAITING_MAX);
+        Self(Arc::new(Inner { hub, people, uploads, changes, drafts, streams, used, stop }))
     }
 
     /// Until the server stops: looks for changes that other processes make, and notes when credentials were used.
@@ -263,7 +279,7 @@ impl Desk {
         Ok(self.hub().create(create).await?)
     }
 
-    pub(crate) async fn branch(&self, from: Uuid, turn: TurnId) -> Result<SessionHandle, Problem> {
+    pub(crate) async fn branch(&self, from: Uuid, turn: Option<TurnId>) -> Result<SessionHandle, Problem> {
         let from = self.session(from).await?.session();
         Ok(self.hub().branch(from, turn).await?)
     }
@@ -272,7 +288,43 @@ impl Desk {
         let session = self.session(session).await?.session();
         self.hub().erase(session).await?;
         let by = self.by();
-        self.change(move |people| people.note(by, "session_erased", &session.to_string())).await
+        self.change(move |people| people.note_erased(by, session, "")).await
+    }
+
+    /// What this user is writing in a session.
+    pub(crate) fn draft(&self, session: SessionId) -> Result<Option<String>, Problem> {
+        Ok(self.people().draft(self.user(), session)?)
+    }
+
+    /// Keeps what this user is writing in a session, and tells his other devices.
+    pub(crate) async fn put_draft(&self, session: Uuid, text: String, device: String) -> Result<(), Problem> {
+        let session = self.session(session).await?.session();
+        let change = Arc::new(DraftChange { user: self.user(), session, text, device });
+        let kept = change.clone();
+        self.desks.aside(move |people| people.put_draft(kept.user, session, &kept.text)).await?;
+        // Nobody else may be looking.
+        drop(self.desks.0.drafts.send(change));
+        Ok(())
+    }
+
+    /// What this user writes in a session from now on, on any device.
+    pub(crate) fn follow_draft(
+        &self,
+        session: SessionId,
+    ) -> impl futures_util::Stream<Item = Arc<DraftChange>> + Send + 'static {
+        let (user, changes) = (self.user(), self.desks.0.drafts.subscribe());
+        stream::unfold(changes, move |mut changes| async move {
+            loop {
+                match changes.recv().await {
+                    Ok(change) if change.user == user && change.session == session => {
+                        return Some((change, changes));
+                    }
+                    // What was missed is behind what comes next.
+                    Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                }
+            }
+        })
     }
 
     /// Keeps a file that this user brings.

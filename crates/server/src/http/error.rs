@@ -37,6 +37,7 @@ macro_rules! error_codes {
 }
 
 error_codes! {
+    AnotherLog = "another_log", CONFLICT, "The log has another entry there";
     AttachmentNotFound = "attachment_not_found", NOT_FOUND, "There is no such attachment";
     BadName = "bad_name", UNPROCESSABLE_ENTITY, "The name cannot be used";
     BadPassword = "bad_password", UNPROCESSABLE_ENTITY, "The password cannot be used";
@@ -164,6 +165,7 @@ impl From<FollowError> for Problem {
         let detail = error.to_string();
         match error {
             FollowError::Command(error) => error.into(),
+            FollowError::AnotherLog { .. } => Self::new(ErrorCode::AnotherLog, detail),
             FollowError::BeyondEnd { .. } => Self::new(ErrorCode::BeyondEnd, detail),
             FollowError::CutOff { .. } | FollowError::Ended { .. } => {
                 Self::new(ErrorCode::Unavailable, detail)

@@ -15,7 +15,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use super::desk::Caller;
 use super::error::{ErrorCode, Problem};
-use super::{App, Desks, Peer};
+use super::{App, Desks, Peer, pages};
 use crate::metrics;
 use crate::secret::SecretKind;
 
@@ -26,6 +26,9 @@ const STRANGER_BODY_MAX: usize = 16 * 1024;
 pub(crate) const COOKIE: &str = "__Host-everturn";
 /// What a browser must send with every change: a page of another site cannot.
 const CHANGE_HEADER: &str = "x-everturn";
+
+/// What a browser says of a page that has no origin.
+const NO_ORIGIN: &str = "null";
 
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,11 +94,7 @@ struct Asked {
     owner: bool,
 }
 
-async fn admit(
-    State((desks, asked)): State<(Desks, Asked)>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+async fn admit(State((desks, asked)): State<(Desks, Asked)>, mut request: Request, next: Next) -> Response {
     match caller(&desks, asked, &request) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
@@ -184,7 +183,8 @@ impl Front {
     }
 }
 
-/// Refuses requests that a page of another site makes a browser send here: they name another host, or come from one.
+/// Refuses requests that a page of another site makes a browser send here: they name another host, or come from one. A
+/// page of ours that was given no origin fetches its scripts like that too, and nothing else.
 fn check_host(front: &Front, request: &Request) -> Result<(), Problem> {
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
     if front.proxy.is_some_and(|proxy| peer.is_some_and(|peer| peer != proxy && !peer.is_loopback())) {
@@ -198,8 +198,12 @@ fn check_host(front: &Front, request: &Request) -> Result<(), Problem> {
         let detail = "Use localhost or 127.0.0.1, or name the host under `hosts` in the configuration.";
         return Err(Problem::new(ErrorCode::ForeignHost, detail));
     }
+    let asset = pages::is_asset(request);
     let own = |origin: &HeaderValue| {
         let origin = origin.to_str().unwrap_or("");
+        if origin == NO_ORIGIN {
+            return asset;
+        }
         let place = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
         place.is_some_and(|place| hosts().any(|host| host.eq_ignore_ascii_case(place)))
     };

@@ -1,5 +1,7 @@
-//! The web pages, built into the binary: one page, which shows the list and each session, and what it is made of.
+//! The web pages, built into the binary: one page, which shows the list and each session, what it is made of, and a
+//! second one for the frame that draws diagrams.
 
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::{Embed, EmbeddedFile};
@@ -12,14 +14,27 @@ use super::error::{ErrorCode, Problem};
 struct Files;
 
 const PAGE: &str = "index.html";
-/// What a page may do: run our scripts and no others, speak to this server and nobody else, and be framed by nobody.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; \
-    img-src 'self' data: blob:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; \
-    require-trusted-types-for 'script'";
+/// What a page may do: run our scripts and no others, speak to this server and nobody else, and be framed by nobody. The
+/// one script that it starts by its address is the thread that reads code.
+const POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; \
+    connect-src 'self'; font-src 'self'; img-src 'self' data: blob:; frame-src 'self'; form-action 'self'; \
+    frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types colours";
+/// The page in a frame that draws diagrams.
+const DIAGRAM: &str = "diagram.html";
+/// What draws them writes HTML and inline styles. So its page has no origin, also when it is opened alone: it runs our
+/// scripts, and reaches neither this server nor the page around it.
+const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+    img-src data:; form-action 'none'; frame-ancestors 'self'; base-uri 'none'; sandbox allow-scripts";
 /// Places inside the page.
 const SESSIONS: &str = "s/";
 /// Names of these hold a digest of what is in them.
 const ASSETS: &str = "assets/";
+
+/// Whether a request only reads what pages are made of: the same for everybody, and no secret.
+pub(crate) fn is_asset(request: &Request) -> bool {
+    let name = request.uri().path().trim_start_matches('/');
+    *request.method() == Method::GET && name.starts_with(ASSETS)
+}
 
 /// Answers what no route did.
 pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
@@ -42,8 +57,13 @@ fn answer(name: &str, file: &EmbeddedFile, asked: &HeaderMap) -> Response {
     let kept = if name.starts_with(ASSETS) { "public, max-age=31536000, immutable" } else { "no-cache" };
     let mut headers = HeaderMap::new();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    let policy = if name == DIAGRAM { DIAGRAM_POLICY } else { POLICY };
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    if name.starts_with(ASSETS) {
+        // A page without an origin may not fetch modules otherwise. They are the same for everybody.
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    }
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         headers.insert(header::ETAG, tag);
     }

@@ -2,6 +2,7 @@
 
 pub(super) mod attachments;
 pub(super) mod audit;
+pub(super) mod drafts;
 pub(super) mod events;
 pub(super) mod export;
 pub(super) mod health;

@@ -24,6 +24,9 @@ pub(crate) struct MessageBody {
     pub(crate) text: String,
     #[serde(default)]
     pub(crate) attachments: Vec<AttachmentBody>,
+    /// The model to ask, by its name in `GET /models`; the first one there if left out.
+    #[serde(default)]
+    pub(crate) model: Option<String>,
 }
 
 impl From<MessageBody> for Message {
@@ -34,7 +37,7 @@ impl From<MessageBody> for Message {
             blob: BlobHash(file.blob),
             size_bytes: file.size_bytes,
         });
-        Self { text: body.text, attachments: attachments.collect() }
+        Self { text: body.text, attachments: attachments.collect(), model: body.model }
     }
 }
 
@@ -68,6 +71,9 @@ pub(crate) struct PostBody {
     pub(crate) text: String,
     #[serde(default)]
     pub(crate) attachments: Vec<AttachmentBody>,
+    /// The model to ask, by its name in `GET /models`; the first one there if left out.
+    #[serde(default)]
+    pub(crate) model: Option<String>,
     #[serde(default)]
     pub(crate) mode: Mode,
 }

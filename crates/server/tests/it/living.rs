@@ -32,10 +32,25 @@ impl Page {
         self.0.send(Message::text(said.to_string())).unwrap();
     }
 
+    /// Whatever comes next.
+    fn any(&mut self) -> Value {
+        serde_json::from_str(self.0.read().unwrap().to_text().unwrap()).unwrap()
+    }
+
+    /// The next thing of a kind, whatever comes before it.
+    fn told_of(&mut self, kind: &str) -> Value {
+        loop {
+            let told = self.any();
+            if !told[kind].is_null() {
+                return told[kind].clone();
+            }
+        }
+    }
+
     /// The next thing of a kind; heartbeats and lines of the list are passed over.
     fn told(&mut self, kind: &str) -> Value {
         loop {
-            let told: Value = serde_json::from_str(self.0.read().unwrap().to_text().unwrap()).unwrap();
+            let told = self.any();
             if !told[kind].is_null() {
                 return told[kind].clone();
             }
@@ -167,5 +182,47 @@ fn the_pages_were_made_for_the_api_that_is_served() {
     let known = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/openapi.json"));
     let known: Value = serde_json::from_str(known).unwrap();
     // `just api` writes it anew, and the types of the pages with it.
-    assert_eq!(known, served, "web/openapi.json is of another day");
+    assert!(known == served, "web/openapi.json is of another day");
+}
+
+#[test]
+fn a_draft_is_kept_and_told_to_the_other_devices_of_who_writes_it() {
+    let mut stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    let path = format!("/sessions/{session}/draft");
+    stage.must("PUT", &path, &json!({ "text": "half a", "device": "laptop" }));
+    stage.restart();
+    let mut page = Page::open(&stage, &stage.client.token);
+    page.say(&json!({ "follow": { "session": session } }));
+    let mut frames = [page.any(), page.any()];
+    frames.sort_by_key(|frame| frame["draft"].is_null());
+    assert_eq!(frames[0]["draft"], json!({ "session": session, "text": "half a", "device": null }));
+    stage.must("PUT", &path, &json!({ "text": "half a thought", "device": "phone" }));
+    let told = page.told_of("draft");
+    assert_eq!(told, json!({ "session": session, "text": "half a thought", "device": "phone" }));
+    stage.must("PUT", &path, &json!({ "text": "", "device": "phone" }));
+    assert_eq!(page.told_of("draft")["text"], "");
+    let mut later = Page::open(&stage, &stage.client.token);
+    later.say(&json!({ "follow": { "session": session } }));
+    assert!(!later.any()["snapshot"].is_null(), "nothing is being written any more");
+}
+
+#[test]
+fn a_reader_that_has_another_entry_is_told_so() {
+    let stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    stage.answered(&session, "say 3 of one");
+    let mut page = Page::open(&stage, &stage.client.token);
+    page.say(&json!({ "follow": { "session": session, "after": 0 } }));
+    page.told("entries");
+    let told = page.told("entries");
+    let (seq, hash) = (&told["entries"].as_array().unwrap().last().unwrap()["seq"], &told["hash"]);
+    page.say(&json!({ "follow": { "session": session, "after": seq, "hash": hash } }));
+    assert_eq!(page.told("entries")["entries"], json!([]), "it goes on");
+    let other = vec![7; 16];
+    let mut later = Page::open(&stage, &stage.client.token);
+    later.say(&json!({ "follow": { "session": session, "after": seq, "hash": other } }));
+    assert_eq!(later.told("refused")["problem"]["code"], "another_log");
+    later.say(&json!({ "follow": { "session": session } }));
+    assert_eq!(later.told("snapshot")["state"]["link"]["hash"], *hash);
 }

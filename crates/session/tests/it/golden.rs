@@ -61,6 +61,52 @@ fn every_golden_log_folds_into_the_view_that_it_always_had() {
     }
 }
 
+/// The places that hold something in a value: `turns[].runs[].id`.
+fn places(value: &serde_json::Value, at: &str, found: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.iter().for_each(|(name, field)| places(field, &format!("{at}.{name}"), found));
+        }
+        serde_json::Value::Array(items) => {
+            items.iter().for_each(|item| places(item, &format!("{at}[]"), found))
+        }
+        _ => drop(found.insert(at.to_owned())),
+    }
+}
+
+#[test]
+fn a_state_has_the_shape_that_its_number_stands_for() {
+    let mut found = BTreeSet::new();
+    for name in names("logs/v1") {
+        let mut session = Session::default();
+        for entry in entries(&name) {
+            fold(&mut session, &entry);
+            places(&serde_json::to_value(&session).unwrap(), "state", &mut found);
+        }
+    }
+    let lines: Vec<String> = found.into_iter().collect();
+    let told = format!("shape {}\n{}\n", session::SHAPE, lines.join("\n"));
+    let path = fixtures().join("state.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &told).unwrap();
+    }
+    assert_eq!(told, fs::read_to_string(path).unwrap(), "raise SHAPE when the state changes, then UPDATE=1");
+}
+
+#[test]
+fn a_state_of_another_shape_is_not_read() {
+    let session = Session::default();
+    let stored = session.to_bytes();
+    assert_eq!(Session::from_bytes(&stored), Some(session.clone()));
+    let other = String::from_utf8(stored).unwrap().replacen(&session::SHAPE.to_string(), "1", 1);
+    assert_eq!(Session::from_bytes(other.as_bytes()), None);
+    assert_eq!(
+        Session::from_bytes(&serde_json::to_vec(&session).unwrap()),
+        None,
+        "from before there were shapes"
+    );
+}
+
 #[test]
 fn every_kind_of_event_stands_in_some_golden_log() {
     let mut missing = story::event_kinds();

@@ -199,6 +199,6 @@ pub(super) fn post_with_file(text: &str, blob: &session::BlobHash) -> Command {
         blob: blob.clone(),
         size_bytes: 1,
     };
-    let message = Message { text: text.to_owned(), attachments: vec![file] };
+    let message = Message { attachments: vec![file], ..Message::text(text) };
     Command::PostMessage { message, mode: PostMode::Queue, key: None }
 }

@@ -112,7 +112,9 @@ mod tests {
         let file = directory.path().join("people.db");
         drop(open(&file).unwrap());
         let set = |sql: &str| Connection::open(&file).unwrap().execute_batch(sql).unwrap();
-        set("DROP TABLE projects; DROP TABLE secrets; DROP INDEX audit_by_action; PRAGMA user_version = 1");
+        set(
+            "DROP TABLE drafts; DROP TABLE projects; DROP TABLE secrets; DROP INDEX audit_by_action; PRAGMA user_version = 1",
+        );
         let people = open(&file).unwrap();
         assert_eq!(people.users().unwrap().len(), 1, "its users are still there, and no second first one");
         people.put_project(UserId::FIRST, &project(1, "Birds")).unwrap();

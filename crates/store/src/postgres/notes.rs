@@ -122,7 +122,7 @@ async fn turns(transaction: &Transaction<'_>, no: i64, entry: &Entry) -> Result<
             wait(transaction, no, TurnId(seq.0), seq).await?;
             blobs(transaction, no, message).await
         }
-        Event::QueuedEdited { turn, message } => {
+        Event::QueuedEdited { turn, message, .. } => {
             run(transaction, "UPDATE turns SET message = $3 WHERE no = $1 AND turn = $2", no, *turn, seq)
                 .await?;
             blobs(transaction, no, message).await

@@ -45,7 +45,7 @@ pub(super) fn turns(connection: &Connection, no: i64, entry: &Entry) -> Result<(
             wait(connection, no, TurnId(seq), seq)?;
             blobs(connection, no, message)?;
         }
-        Event::QueuedEdited { turn, message } => {
+        Event::QueuedEdited { turn, message, .. } => {
             run(connection, "UPDATE turns SET message = ?3 WHERE no = ?1 AND turn = ?2", no, *turn, seq)?;
             blobs(connection, no, message)?;
         }

@@ -59,7 +59,7 @@ async fn a_backup_of_a_store_in_use_is_restored_as_a_prefix_under_higher_epochs(
     let blob = store.put_blob(b"a picture".to_vec()).await.unwrap();
     let file =
         session::Attachment { name: "a".into(), media_type: "b".into(), size_bytes: 9, blob: blob.clone() };
-    let message = session::Message { text: "look".into(), attachments: vec![file] };
+    let message = session::Message { attachments: vec![file], ..session::Message::text("look") };
     let post = session::Command::PostMessage { message, mode: session::PostMode::Queue, key: None };
     authors[1].ask(&store, post).await;
     store.settle().await.unwrap();
@@ -212,7 +212,7 @@ async fn an_attachment_that_is_missing_or_changed_is_found() {
     let blob = store.put_blob(b"a picture".to_vec()).await.unwrap();
     let file =
         session::Attachment { name: "a".into(), media_type: "b".into(), size_bytes: 9, blob: blob.clone() };
-    let message = session::Message { text: "look".into(), attachments: vec![file] };
+    let message = session::Message { attachments: vec![file], ..session::Message::text("look") };
     let post = session::Command::PostMessage { message, mode: session::PostMode::Queue, key: None };
     authors[0].ask(&store, post).await;
     store.settle().await.unwrap();

@@ -77,7 +77,7 @@ async fn marked(store: &SqliteStore, packed_after: u64) -> Author {
         Attachment { name: format!("{MARKER}.png"), media_type: "image/png".to_owned(), blob, size_bytes: 1 };
     for round in 0..4 {
         let text = format!("{MARKER} {}", noise(7 + round));
-        let message = Message { text, attachments: vec![file.clone()] };
+        let message = Message { attachments: vec![file.clone()], ..Message::text(text) };
         let key = Some(MessageKey(format!("{MARKER}-{round}")));
         author.ask(store, Command::PostMessage { message, mode: PostMode::Queue, key }).await;
         author.answer(store, &format!("The {MARKER} lives in {}", noise(70 + round))).await;

@@ -70,7 +70,7 @@ impl<'a> Post<'a> {
             blob: blob.clone(),
             size_bytes: 1,
         });
-        let message = Message { text: self.text.to_owned(), attachments: attachments.collect() };
+        let message = Message { attachments: attachments.collect(), ..Message::text(self.text) };
         Command::PostMessage { message, mode: self.mode, key: self.key.map(|key| MessageKey(key.to_owned())) }
     }
 }

@@ -401,7 +401,10 @@ impl Turn {
         let mut parts = Vec::new();
         for (at, run) in runs.iter().enumerate() {
             parts.extend(run.parts.iter().map(|part| part.render(run.end.is_some())));
-            let cut = run.marker().filter(|_| at + 1 < runs.len());
+            // One marker a place: a run that is cut before it brings anything is cut where this one was.
+            let next = runs[at + 1..].iter().find(|next| !next.parts.is_empty() || next.marker().is_some());
+            let goes_on = at + 1 < runs.len() && next.is_none_or(|next| !next.parts.is_empty());
+            let cut = run.marker().filter(|_| goes_on);
             parts.extend(cut.map(|marker| json!({ "marker": marker })));
         }
         let complete =

@@ -224,7 +224,7 @@ fn answers(log: &[Entry]) -> Option<String> {
     }
     for (turn, shown) in state.turns.iter().zip(&view.turns) {
         let posted = log.iter().rev().find_map(|entry| match &entry.event {
-            Event::QueuedEdited { turn: of, message } if *of == turn.id => Some(message),
+            Event::QueuedEdited { turn: of, message, .. } if *of == turn.id => Some(message),
             Event::MessagePosted { message, .. } | Event::MessageEdited { message, .. }
                 if entry.seq.0 == turn.id.0 =>
             {

@@ -98,6 +98,10 @@ fn refused(world: &World, session: SessionId, cursor: Seq, error: &FollowError) 
                 });
             }
         }
+        // Disks do not lie here.
+        FollowError::AnotherLog { after } => {
+            world.broken(|| format!("I2 {session} has another entry {after} than was shown"));
+        }
         FollowError::BeyondEnd { .. } | FollowError::Ended { .. } | FollowError::Command(_) => {}
     }
 }

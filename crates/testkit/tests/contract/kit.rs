@@ -22,7 +22,7 @@ pub(crate) fn message(text: &str) -> Message {
         blob: BlobHash("ab".repeat(32)),
         size_bytes: 7,
     };
-    Message { text: text.to_owned(), attachments: vec![attachment] }
+    Message { attachments: vec![attachment], ..Message::text(text) }
 }
 
 /// A command that posts a message with an attachment.

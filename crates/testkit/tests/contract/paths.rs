@@ -85,7 +85,7 @@ fn messages(view: &View) -> BTreeMap<String, usize> {
     let all =
         view.turns.iter().map(|turn| &turn.message).chain(view.queue.iter().map(|queued| &queued.message));
     let mut counts = BTreeMap::new();
-    for Message { text, attachments } in all.chain(steered) {
+    for Message { text, attachments, .. } in all.chain(steered) {
         assert_eq!(attachments, &message(text).attachments);
         *counts.entry(text.clone()).or_default() += 1;
     }

@@ -12,7 +12,7 @@ use futures_util::stream::{self, BoxStream, SelectAll};
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use hub::{Change, Followed, Follower, ListFollower, Shelf};
 use serde::{Deserialize, Serialize};
-use session::{Seq, Session};
+use session::{Hash, Seq, Session, SessionId};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
@@ -44,9 +44,11 @@ pub(crate) fn add(gate: Gate) -> Gate {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Asked {
     /// Without `after`: the session's state, then entries as they come. With it: every entry after it, then the same.
+    /// With the `hash` of that entry, what follows is told only if the log still has it.
     Follow {
         session: Uuid,
         after: Option<u64>,
+        hash: Option<Hash>,
     },
     Leave {
         session: Uuid,
@@ -71,6 +73,8 @@ enum Told<'a> {
         session: Uuid,
         entries: Vec<EntryBody<'a>>,
         caught_up: bool,
+        /// Of the last one.
+        hash: Option<Hash>,
     },
     /// The reader was too slow, or the session moved; it follows again after the last entry that it has.
     CutOff {
@@ -84,6 +88,12 @@ enum Told<'a> {
     Line(Box<Line>),
     Gone {
         session: Uuid,
+    },
+    /// What the reader's user is writing in a session, and on which device.
+    Draft {
+        session: Uuid,
+        text: &'a str,
+        device: Option<&'a str>,
     },
     /// Changes of the list were missed; it is followed anew.
     ListCutOff {},
@@ -99,8 +109,8 @@ impl Told<'_> {
 
 /// Everything as it happens, over one WebSocket.
 ///
-/// Say `{"follow":{"session":…,"after":…}}`, `{"leave":{"session":…}}` and `{"follow_list":{}}`; be told `hello`,
-/// `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `list`, `line`, `gone`,
+/// Say `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}` and `{"follow_list":{}}`; be told `hello`,
+/// `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `draft`, `list`, `line`, `gone`,
 /// `list_cut_off` and, every five seconds of quiet, `heartbeat`.
 #[utoipa::path(get, path = "/api/v1/live", tag = "events", security(("token" = [])),
     responses((status = 101, description = "A WebSocket"), (status = "default", body = Problem)))]
@@ -175,9 +185,10 @@ impl Live {
                 self.leave(Some(session));
                 None
             }
-            Ok(Asked::Follow { session, after }) => {
-                let feed = entries(self.desk.clone(), session, after.map(Seq)).boxed();
-                self.follow(Some(session), feed)
+            Ok(Asked::Follow { session, after, hash }) => {
+                let entries = entries(self.desk.clone(), session, after.map(|after| (Seq(after), hash)));
+                let feed = stream::select(entries, drafts(&self.desk, session));
+                self.follow(Some(session), feed.boxed())
             }
             Ok(Asked::FollowList {}) => self.follow(None, list(self.desk.clone()).boxed()),
         }
@@ -211,9 +222,12 @@ async fn close(sink: &mut (impl SinkExt<Message> + Unpin), code: u16) {
     drop(tokio::time::timeout(SEND_MAX, sink.send(frame)).await);
 }
 
+/// The last entry that a reader has, and its hash if the reader knows it.
+type Cursor = (Seq, Option<Hash>);
+
 /// Where the feed of a session is.
 enum Feed {
-    Begin(Option<Seq>),
+    Begin(Option<Cursor>),
     Follow(Box<Follower>),
     End,
 }
@@ -221,7 +235,7 @@ enum Feed {
 fn entries(
     desk: Desk,
     session: Uuid,
-    after: Option<Seq>,
+    after: Option<Cursor>,
 ) -> impl futures_util::Stream<Item = Message> + Send + 'static {
     stream::unfold((desk, Feed::Begin(after)), move |(desk, feed)| async move {
         let (frame, feed) = match feed {
@@ -239,12 +253,27 @@ fn entries(
     })
 }
 
+/// What the reader's user is writing in a session: what is kept, then every change.
+fn drafts(desk: &Desk, session: Uuid) -> impl futures_util::Stream<Item = Message> + Send + 'static {
+    // From before what is kept is read, so that no change falls in between.
+    let changes = desk.follow_draft(SessionId(session));
+    let kept = desk.draft(SessionId(session)).ok().flatten();
+    let kept = kept.map(|text| Told::Draft { session, text: &text, device: None }.frame());
+    let changes = changes
+        .map(move |change| Told::Draft { session, text: &change.text, device: Some(&change.device) }.frame());
+    stream::iter(kept).chain(changes)
+}
+
 /// The first frame of a session, and who follows it from there.
-async fn begin(desk: &Desk, session: Uuid, after: Option<Seq>) -> Result<(Message, Follower), Problem> {
+async fn begin(desk: &Desk, session: Uuid, after: Option<Cursor>) -> Result<(Message, Follower), Problem> {
     let handle = desk.session(session).await?;
-    if let Some(after) = after {
-        let follower = handle.follow(after).await?;
-        return Ok((Told::Entries { session, entries: Vec::new(), caught_up: false }.frame(), follower));
+    if let Some((after, hash)) = after {
+        let follower = match hash {
+            Some(hash) => handle.follow_link(after, hash).await?,
+            None => handle.follow(after).await?,
+        };
+        let nothing = Told::Entries { session, entries: Vec::new(), caught_up: false, hash: None };
+        return Ok((nothing.frame(), follower));
     }
     let mut state = handle.state().await?;
     state.project = desk.shown(state.project)?;
@@ -279,8 +308,9 @@ async fn next(session: Uuid, follower: &mut Follower) -> Result<Message, Message
             None => break,
         }
     }
+    let hash = gathered.last().map(|entry| entry.link().hash);
     let entries = gathered.iter().map(|entry| EntryBody::from(entry.as_ref())).collect();
-    Ok(Told::Entries { session, entries, caught_up }.frame())
+    Ok(Told::Entries { session, entries, caught_up, hash }.frame())
 }
 
 /// Where the feed of the list is.

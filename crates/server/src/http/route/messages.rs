@@ -17,6 +17,7 @@ use super::super::wire::{Kept, MessageBody, PostBody};
 pub(crate) fn add(gate: Gate) -> Gate {
     gate.route(Policy::Write, routes!(post))
         .route(Policy::Write, routes!(edit_queued, remove_queued))
+        .route(Policy::Write, routes!(steer_queued))
         .route(Policy::Write, routes!(stop))
         .route(Policy::Write, routes!(undo))
         .route(Policy::Write, routes!(put_back))
@@ -41,8 +42,8 @@ async fn post(
     Key(key): Key,
     Body(body): Body<PostBody>,
 ) -> Result<(StatusCode, Json<Kept>), Problem> {
-    let PostBody { text, attachments, mode } = body;
-    let message = desk.message(MessageBody { text, attachments })?;
+    let PostBody { text, attachments, model, mode } = body;
+    let message = desk.message(MessageBody { text, attachments, model })?;
     let command = Command::PostMessage { message, mode: mode.into(), key };
     submit(&desk, session, command).await.map(|kept| (StatusCode::ACCEPTED, kept))
 }
@@ -57,6 +58,17 @@ async fn edit_queued(
     Body(body): Body<MessageBody>,
 ) -> Result<Json<Kept>, Problem> {
     submit(&desk, session, Command::EditQueued { turn: TurnId(turn), message: desk.message(body)? }).await
+}
+
+/// Lets a message that waits go into the run that is going on, at its next step.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/queue/{turn}/steer", tag = "messages",
+    params(("session" = Uuid, Path), ("turn" = u64, Path)), security(("token" = [])),
+    responses((status = 200, body = Kept), (status = "default", body = Problem)))]
+async fn steer_queued(
+    desk: Desk,
+    AtPath((session, turn)): AtPath<(Uuid, u64)>,
+) -> Result<Json<Kept>, Problem> {
+    submit(&desk, session, Command::SteerQueued { turn: TurnId(turn) }).await
 }
 
 /// Withdraws a message that waits.

@@ -214,8 +214,9 @@ async fn erase(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<StatusCode, 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BranchBody {
-    /// The last turn that the branch shares.
-    turn: u64,
+    /// The last turn that the branch shares; none if left out.
+    #[serde(default)]
+    turn: Option<u64>,
 }
 
 /// Makes a session that shares another's beginning, up to the end of one of its turns.
@@ -227,7 +228,7 @@ async fn branch(
     AtPath(session): AtPath<Uuid>,
     Body(body): Body<BranchBody>,
 ) -> Result<(StatusCode, Json<Created>), Problem> {
-    let handle = desk.branch(session, TurnId(body.turn)).await?;
+    let handle = desk.branch(session, body.turn.map(TurnId)).await?;
     Ok((StatusCode::CREATED, Json(Created { session: handle.session().0 })))
 }
 

@@ -14,6 +14,7 @@ use super::reference::Model;
 pub(super) enum Ask {
     Post(PostMode, u8),
     EditQueued(u8),
+    SteerQueued(u8),
     RemoveQueued(u8),
     Stop,
     StopRun(u8),
@@ -89,6 +90,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         2 => Just(Ask::Fail),
         1 => n().prop_map(Ask::Late),
         2 => n().prop_map(Ask::EditQueued),
+        2 => n().prop_map(Ask::SteerQueued),
         2 => n().prop_map(Ask::RemoveQueued),
     ];
     let change = prop_oneof![
@@ -162,6 +164,7 @@ impl Ask {
         Some(match self {
             Self::Post(mode, n) => Command::PostMessage { message: message(*n), mode: *mode, key: None },
             Self::EditQueued(n) => Command::EditQueued { turn: waiting(model, *n), message: message(*n) },
+            Self::SteerQueued(n) => Command::SteerQueued { turn: waiting(model, *n) },
             Self::RemoveQueued(n) => Command::RemoveQueued { turn: waiting(model, *n) },
             Self::Stop => Command::Stop { run: None },
             Self::StopRun(n) => Command::Stop { run: Some(RunId(u64::from(*n))) },

@@ -27,7 +27,7 @@ pub(super) fn hold_of_the_state(session: &Session, model: &Model, accepted: &BTr
     one_open_run_of_the_newest_turn(session);
     every_message_is_in_one_place(session, model, accepted);
     bounds_hold(session);
-    every_ended_run_has_one_marker(session);
+    every_place_where_an_answer_was_cut_has_one_marker(session);
 }
 
 fn runs(session: &Session) -> impl Iterator<Item = &Run> {
@@ -79,12 +79,22 @@ fn text_bytes(piece: &Piece) -> usize {
     }
 }
 
-/// Of the answer that is shown: each run that ended and did not complete has its marker, once.
-fn every_ended_run_has_one_marker(session: &Session) {
+/// Of the answer that is shown: each place where it was cut has one marker, of the last run that was cut there.
+fn every_place_where_an_answer_was_cut_has_one_marker(session: &Session) {
     for (turn, shown) in session.turns.iter().zip(view(session).turns) {
-        let ended = turn.answer().unwrap_or_default().iter().filter(|run| run.end.is_some());
-        let cut: Vec<RunId> =
-            ended.filter(|run| run.end != Some(RunEnd::Completed)).map(|run| run.id).collect();
+        let mut cut: Vec<RunId> = Vec::new();
+        let mut brought = true;
+        for run in turn.answer().unwrap_or_default() {
+            brought |= !run.pieces.is_empty();
+            if run.end.as_ref().is_none_or(|end| *end == RunEnd::Completed) {
+                continue;
+            }
+            if !brought {
+                cut.pop();
+            }
+            cut.push(run.id);
+            brought = false;
+        }
         let parts = shown.answer.iter().flat_map(|answer| &answer.parts).filter_map(|part| match part {
             Part::Marker(marker) => Some(marker.run),
             Part::Text(_) | Part::Reasoning(_) | Part::Call { .. } | Part::Steered { .. } => None,

@@ -125,6 +125,11 @@ impl Model {
                 self.seen.queue[at].text.clone_from(&message.text);
                 self.event("queued_edited");
             }
+            Command::SteerQueued { turn } => {
+                let at = self.waiting(turn.0)?;
+                self.seen.queue[at].mode = PostMode::Steer;
+                self.event("queued_edited");
+            }
             Command::RemoveQueued { turn } => {
                 let at = self.waiting(turn.0)?;
                 self.withdrawn.insert(self.seen.queue.remove(at).id);

@@ -113,6 +113,7 @@ impl Script {
                 Command::Branch { id, from, at: Seq(words.number()) }
             }
             "post" | "queue" => post(words, PostMode::Queue),
+            "steer" if words.take("queued") => Command::SteerQueued { turn: TurnId(words.number()) },
             "steer" => post(words, PostMode::Steer),
             "interrupt" => post(words, PostMode::Interrupt),
             "edit" if words.take("queued") => {

@@ -54,7 +54,10 @@ fn about(event: &Event) -> String {
             let key = key.as_ref().map_or(String::new(), |key| format!(" key {}", key.0));
             format!("turn {turn} {}{key}", message(said))
         }
-        Event::QueuedEdited { turn, message: said } => format!("turn {turn} {}", message(said)),
+        Event::QueuedEdited { turn, message: said, mode } => {
+            let steers = if mode.is_some() { " steer" } else { "" };
+            format!("turn {turn} {}{steers}", message(said))
+        }
         Event::QueuedRemoved { turn } => format!("turn {turn}"),
         Event::MessageSteered { turn, run } | Event::AnswerChosen { turn, run } => {
             format!("turn {turn} run {run}")

@@ -46,7 +46,7 @@ fn said(random: &mut Random, author: &Author) -> (Command, Option<Vec<u8>>) {
         blob: hash_of(bytes),
         size_bytes: 1,
     });
-    let message = Message { text: text(random), attachments: attachments.collect() };
+    let message = Message { attachments: attachments.collect(), ..Message::text(text(random)) };
     // A used key refuses the message, and a file that came for nothing may stay: not both at once.
     let key = match random.below(3) {
         0 if file.is_none() => random.pick(KEYS).map(|key| MessageKey((*key).to_owned())),
