@@ -89,9 +89,21 @@ api: release
 e2e *ARGS: release
     node web/e2e/run.mjs {{ARGS}}
 
+# Measure the pages in a real browser: their size, a long session, text that streams, beside an empty page.
+bench-web *ARGS: release
+    node web/e2e/bench.mjs {{ARGS}}
+
+# Text that wants to be more than text, in every place of the pages.
+xss *ARGS: release
+    node web/e2e/xss.mjs {{ARGS}}
+
+# Every state of the pages before the rules of accessibility.
+axe *ARGS: release
+    node web/e2e/axe.mjs {{ARGS}}
+
 # What the pages look like, light, dark and on a phone, into `web/shots`.
-screenshots: release
-    node web/e2e/screenshots.mjs
+screenshots *ARGS: release
+    node web/e2e/screenshots.mjs {{ARGS}}
 
 # The binaries that campaigns put on trial.
 release: pages

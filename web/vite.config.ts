@@ -50,14 +50,33 @@ function placed(): Plugin {
   };
 }
 
+/** Every browser that runs the page reads the first form of the formulas' fonts; the other two would only fill the binary. */
+function oneFontFormat(): Plugin {
+  return {
+    name: "one-font-format",
+    enforce: "pre",
+    transform(code, id) {
+      if (!/katex[^/]*\.css$/.test(id)) return undefined;
+      return code.replace(/,url\([^)]*\) format\("(?:woff|truetype)"\)/g, "");
+    },
+  };
+}
+
 export default defineConfig({
-  plugins: [react(), placed()],
+  plugins: [react(), oneFontFormat(), placed()],
+  resolve: { alias: { "elkjs/lib/elk.bundled.js": join(import.meta.dirname, "src/diagram/no-elk.ts") } },
   build: {
     outDir: FRESH,
+    // The page, and the one for a frame that draws diagrams.
+    rolldownOptions: { input: ["index.html", "diagram.html"] },
     target: "es2023",
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     sourcemap: false,
+    // The largest is a grammar that is fetched on demand; what the page begins with is far smaller.
+    chunkSizeWarningLimit: 900,
   },
+  // Threads fetch what they need piece by piece too.
+  worker: { format: "es" },
   test: { environment: "node", include: ["src/**/*.test.{ts,tsx}"] },
 });

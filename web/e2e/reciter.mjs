@@ -1,6 +1,8 @@
 // A model that says what it is given, to the letter, in the OpenAI format: a message `recite pace 10` with a text below is
-// answered with that text, a few letters every 10 ms. `think` says it as reasoning first, `call` hands it to a tool first,
-// `refuse` answers with it as an error. It goes on from a prefix.
+// answered with that text, a few letters every 10 ms, or 64 with `by 64`; `recite heron` with nothing below, with the text
+// that it knows by that name. `ahead 500` says as many letters at once, `think` says it as reasoning first, `call` hands it to
+// the clock first, `file NAME` asks to read that attachment with it, `name` asks for a tool that is called so, `refuse`
+// answers with it as an error. It goes on from a prefix.
 
 import http from "node:http";
 
@@ -12,24 +14,37 @@ function textOf(message) {
 }
 
 /** What is to be said, how, and how much of it was said already. */
-function read(messages) {
+function read(messages, texts) {
   const at = messages.findLastIndex(
     (message) => message.role === "user" && textOf(message).startsWith("recite"),
   );
   if (at < 0 || messages.slice(at + 1).some((message) => message.role === "user")) return undefined;
   const [first, ...rest] = textOf(messages[at]).split("\n");
-  const text = rest.join("\n");
+  const text = rest.length > 0 ? rest.join("\n") : (texts.get(first.split(" ")[1]) ?? "");
   const after = messages.slice(at + 1);
   const said = after
     .filter((message) => message.role === "assistant")
     .map(textOf)
     .findLast((said) => text.startsWith(said));
-  const pace = Number(/pace (\d+)/.exec(first)?.[1] ?? 0);
+  const number = (word, otherwise = 0) => Number(new RegExp(`${word} (\\d+)`).exec(first)?.[1] ?? otherwise);
   const called = after.some((message) => message.role === "tool");
-  return { first, text, said: said?.length ?? 0, pace, called };
+  const how = { pace: number("pace"), ahead: number("ahead"), piece: number("by", PIECE) };
+  return { first, text, said: said?.length ?? 0, called, ...how };
+}
+
+/** The tool that is asked for before anything is said. */
+function callOf({ first, text, called }) {
+  if (called) return undefined;
+  const file = /file (\S+)/.exec(first)?.[1];
+  if (file !== undefined) return { name: "read_attachment", given: { name: file, text } };
+  if (first.includes("name")) return { name: text, given: {} };
+  return first.includes("call") ? { name: "clock", given: { text } } : undefined;
 }
 
 export class Reciter {
+  /** What can be asked for by name. */
+  texts = new Map();
+
   constructor() {
     this.server = http.createServer((request, response) => {
       let body = "";
@@ -45,7 +60,7 @@ export class Reciter {
   }
 
   async answer({ messages }, response) {
-    const asked = read(messages);
+    const asked = read(messages, this.texts);
     if (asked?.first.includes("refuse")) {
       response.writeHead(400, { "content-type": "application/json" });
       return response.end(JSON.stringify({ error: { message: asked.text } }));
@@ -62,17 +77,26 @@ export class Reciter {
       chunk({ content: "Herons" });
       return end("stop", 1);
     }
-    const { first, text, said, pace, called } = asked;
-    if (first.includes("call") && !called) {
-      const call = { name: "clock", arguments: JSON.stringify({ text }) };
-      chunk({ tool_calls: [{ index: 0, id: "call_1", function: call }] });
+    const { first, text, said, pace, ahead, piece } = asked;
+    const inPieces = async (whole, tell, from = 0) => {
+      const begun = performance.now();
+      for (let at = from, count = 1; at < whole.length && !response.destroyed; at += piece, count += 1) {
+        tell(whole.slice(at, at + piece));
+        // By the clock: a busy machine is late with a piece, not slower.
+        const wait = begun + count * pace - performance.now();
+        if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+      }
+    };
+    const call = callOf(asked);
+    if (call !== undefined) {
+      const part = (more, told) => chunk({ tool_calls: [{ index: 0, ...more, function: told }] });
+      part({ id: "call_1" }, { name: call.name, arguments: "" });
+      await inPieces(JSON.stringify(call.given), (given) => part({}, { arguments: given }));
       return end("tool_calls", 1);
     }
-    const say = async (kind, text) => {
-      for (let at = 0; at < text.length && !response.destroyed; at += PIECE) {
-        chunk({ [kind]: text.slice(at, at + PIECE) });
-        if (pace > 0) await new Promise((resolve) => setTimeout(resolve, pace));
-      }
+    const say = (kind, text) => {
+      if (ahead > 0) chunk({ [kind]: text.slice(0, ahead) });
+      return inPieces(text, (words) => chunk({ [kind]: words }), ahead);
     };
     if (first.includes("think") && said === 0) await say("reasoning_content", text);
     await say("content", text.slice(said));

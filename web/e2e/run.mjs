@@ -1,32 +1,47 @@
-// `just e2e [--full] [NAME…]`: every scenario, one line a figure, the verdict last.
+// `just e2e [--full] [NAME…]`: every scenario, one line a figure, the verdict last. Two worlds at once: most of the time each
+// waits for something.
 
-import { scenarios } from "./scenarios.mjs";
+import { scenarios } from "./scenarios/all.mjs";
 import { World } from "./world.mjs";
 
+const WORLDS = 2;
 const full = process.argv.includes("--full");
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith("--"));
+const left = Object.entries(scenarios).filter(([name]) => wanted.length === 0 || wanted.includes(name));
 const short = [];
-const world = await World.make();
-try {
-  for (const [name, scenario] of Object.entries(scenarios)) {
-    if (wanted.length > 0 && !wanted.includes(name)) continue;
-    const begun = performance.now();
-    let wrong;
-    try {
-      await scenario(world, { full });
-      wrong = await world.verdict();
-    } catch (error) {
-      wrong = [String(error.stack ?? error), ...(await world.verdict().catch(() => []))];
-      world.network.set("pass");
-      if (world.server.exitCode !== null || world.server.signalCode !== null) await world.serve();
-    }
-    for (const line of wrong) console.log(`# ${line}`);
-    console.log(`# ${name}: ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
-    console.log(`e2e.${name} ${wrong.length} 0 ${wrong.length === 0 ? "ok" : "short"}`);
-    if (wrong.length > 0) short.push(name);
+
+/** What is wrong after a scenario. */
+async function play(world, scenario) {
+  try {
+    await scenario(world, { full });
+    return await world.verdict();
+  } catch (error) {
+    const wrong = [String(error.stack ?? error), ...(await world.verdict().catch(() => []))];
+    world.network.delay(0);
+    world.network.set("pass");
+    if (world.server.exitCode !== null || world.server.signalCode !== null) await world.serve();
+    return wrong;
   }
-} finally {
-  await world.end();
 }
+
+async function inhabit() {
+  const world = await World.make();
+  try {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const [name, scenario] = next;
+      const begun = performance.now();
+      const wrong = await play(world, scenario);
+      for (const line of wrong) console.log(`# ${line}`);
+      console.log(`# ${name}: ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
+      console.log(`e2e.${name} ${wrong.length} 0 ${wrong.length === 0 ? "ok" : "short"}`);
+      if (wrong.length > 0) short.push(name);
+    }
+  } finally {
+    await world.end();
+  }
+}
+
+if (left.length === 0) throw new Error(`there is no scenario ${wanted}`);
+await Promise.all(Array.from({ length: Math.min(WORLDS, left.length) }, inhabit));
 console.log(short.length === 0 ? "e2e ok" : `e2e short: ${short.join(" ")}`);
 process.exit(short.length === 0 ? 0 : 1);

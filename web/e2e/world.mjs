@@ -1,7 +1,7 @@
 // The released binary, the scripted model, a network that can be cut, and a real browser.
 
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,8 +13,30 @@ import { Reciter } from "./reciter.mjs";
 
 const target = process.env.CARGO_TARGET_DIR ?? join(import.meta.dirname, "../../target");
 const binary = (name) => join(target, "release", name);
-/** The first is the one that answers. */
-const MODELS = ["scripted", "reciting"];
+/** The models of a world; the first is the one that answers. */
+function models(first, ports) {
+  const made = ["scripted", "reciting"].map((name) => ({
+    name,
+    url: ports[name],
+    tools: true,
+    window_tokens: 1_000_000,
+    output_tokens_max: 250_000,
+  }));
+  if (ports.real !== undefined)
+    made.push({ name: "real", url: ports.real, tools: false, window_tokens: 4_096, output_tokens_max: 512 });
+  return made
+    .toSorted((one) => (one.name === first ? -1 : 1))
+    .flatMap(({ name, url, ...rest }) => [
+      "[[models]]",
+      `name = "${name}"`,
+      'provider = "openai"',
+      `url = "http://127.0.0.1:${url}/v1"`,
+      `model = "${name === "real" ? "smollm2-135m-instruct" : name}"`,
+      "takes_prefix = true",
+      ...Object.entries(rest).map(([key, value]) => `${key} = ${value}`),
+    ]);
+}
+
 const NAME = "owner";
 const PASSWORD = "a heron stands in the reeds";
 
@@ -42,9 +64,17 @@ export async function until(what, look, most = 15_000) {
   throw new Error(`never ${what} (last: ${last})`);
 }
 
+/** A process and all that it started. */
+function browserProcesses(id) {
+  const tasks = readdirSync(`/proc/${id}/task`);
+  const children = tasks.map((task) => readFileSync(`/proc/${id}/task/${task}/children`, "utf8"));
+  const ids = children.join(" ").split(" ").filter(Boolean).map(Number);
+  return [id, ...ids.flatMap(browserProcesses)];
+}
+
 export class World {
-  /** With the scripted model, or one that recites what it is given. */
-  static async make({ model = "scripted" } = {}) {
+  /** With the scripted model, one that recites what it is given, or a real one that listens on a port. */
+  static async make({ model = "scripted", real } = {}) {
     const world = new World();
     world.home = mkdtempSync(join(tmpdir(), "everturn-e2e-"));
     world.reciter = new Reciter();
@@ -58,17 +88,7 @@ export class World {
         `data = "${join(world.home, "data")}"`,
         `listen = "127.0.0.1:${world.port}"`,
         "drain_seconds = 2",
-        ...MODELS.toSorted((one) => (one === model ? -1 : 1)).flatMap((name) => [
-          "[[models]]",
-          `name = "${name}"`,
-          'provider = "openai"',
-          `url = "http://127.0.0.1:${name === "reciting" ? reciterPort : world.modelPort}/v1"`,
-          `model = "${name}"`,
-          "takes_prefix = true",
-          "tools = true",
-          "window_tokens = 1000000",
-          "output_tokens_max = 250000",
-        ]),
+        ...models(model, { scripted: world.modelPort, reciting: reciterPort, real }),
       ].join("\n"),
     );
     world.token = world.run(["token", "new"]).trim();
@@ -76,10 +96,12 @@ export class World {
     await world.serve();
     world.network = new Network(world.port);
     world.origin = `http://127.0.0.1:${await world.network.listen()}`;
-    world.browser = await chromium.launch({
+    // A process of its own, so that it can be stopped as a whole.
+    world.launched = await chromium.launchServer({
       executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
       args: ["--no-sandbox", "--disable-dev-shm-usage"],
     });
+    world.browser = await chromium.connect(world.launched.wsEndpoint());
     world.pages = [];
     return world;
   }
@@ -104,7 +126,15 @@ export class World {
     let said = "";
     this.server.stdout.on("data", (bytes) => (said += bytes));
     this.server.stderr.on("data", (bytes) => (said += bytes));
-    await until("ready", () => said.includes("ready on"));
+    await until("ready", () => said.includes("ready on"), 30_000);
+  }
+
+  /** Stops every process of the browser, as a lid that is closed does, and lets them go on. */
+  async sleep(seconds) {
+    const all = browserProcesses(this.launched.process().pid);
+    for (const id of all) process.kill(id, "SIGSTOP");
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+    for (const id of all.reverse()) process.kill(id, "SIGCONT");
   }
 
   /** SIGKILL: a graceful stop would hide the bug. */
@@ -130,9 +160,27 @@ export class World {
   }
 
   /** A browser of its own, signed in. */
-  async page({ width = 1280, height = 800, ...options } = {}) {
+  async page(options) {
+    const page = await this.visit(options);
+    await this.signIn(page);
+    await page.getByRole("navigation", { name: "Sessions" }).waitFor();
+    return page;
+  }
+
+  async signIn(page) {
+    await page.getByLabel("Name").fill(NAME);
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Sign in" }).click();
+  }
+
+  /**
+   * A browser of its own, of somebody who is not known yet. `prepare` is given its context before any page is in it; `watched`
+   * for text that shrinks, but for where that would be measured too.
+   */
+  async visit({ width = 1280, height = 800, prepare, watched = true, ...options } = {}) {
     const context = await this.browser.newContext({ viewport: { width, height }, ...options });
-    await context.addInitScript(readFileSync(join(import.meta.dirname, "watch.js"), "utf8"));
+    if (watched) await context.addInitScript(readFileSync(join(import.meta.dirname, "watch.js"), "utf8"));
+    await prepare?.(context);
     const page = await context.newPage();
     const problems = [];
     // A server that is down is what some tests are about.
@@ -147,12 +195,10 @@ export class World {
         problems.push(`left the origin: ${url}`);
     });
     page.problems = problems;
+    /** Texts that must be somewhere in the end. */
+    page.typed = new Set();
     this.pages.push(page);
     await page.goto(this.origin);
-    await page.getByLabel("Name").fill(NAME);
-    await page.getByLabel("Password").fill(PASSWORD);
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("navigation", { name: "Sessions" }).waitFor();
     return page;
   }
 
@@ -162,18 +208,41 @@ export class World {
     for (const page of this.pages) {
       if (page.isClosed()) continue;
       const watched = await page.evaluate(() => window.watched);
-      if (watched.shrinks > 0)
+      if (watched?.shrinks > 0)
         wrong.push(`text shrank ${watched.shrinks} times: ${watched.texts.slice(0, 3)}`);
+      if (watched.gaps > 0) wrong.push(`${watched.gaps} gaps between entries`);
       wrong.push(...page.problems);
+      wrong.push(...(await this.missing(page)));
       await page.context().close();
     }
     this.pages = [];
     return wrong;
   }
 
+  /** What was typed in a page and is now neither on it, nor on its device, nor on the server. */
+  async missing(page) {
+    const typed = [...page.typed];
+    if (typed.length === 0) return [];
+    const here = await page.evaluate(() => document.body.innerText + JSON.stringify(localStorage));
+    const left = typed.filter(
+      (text) => !here.includes(JSON.stringify(text).slice(1, -1)) && !here.includes(text),
+    );
+    if (left.length === 0) return [];
+    const { sessions } = await this.ask("GET", "/sessions?count=200");
+    const kept = new Set();
+    for (const { session } of sessions) {
+      const { turns, queue } = await this.ask("GET", `/sessions/${session}`);
+      for (const { message } of [...turns, ...queue]) kept.add(message.text);
+      for (const part of turns.flatMap(({ answer }) => answer?.parts ?? []))
+        if (part.steered !== undefined) kept.add(part.steered.message.text);
+    }
+    return left.filter((text) => !kept.has(text)).map((text) => `typed and nowhere: ${text}`);
+  }
+
   async end() {
     this.network?.close();
     await this.browser?.close();
+    await this.launched?.close();
     this.server?.kill("SIGKILL");
     this.model?.kill("SIGKILL");
     this.reciter?.close();
@@ -194,6 +263,7 @@ export async function open(page, world, session) {
 }
 
 export async function say(page, text, press = "Enter") {
+  page.typed.add(text);
   await field(page).fill(text);
   await field(page).press(press);
 }

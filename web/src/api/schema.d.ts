@@ -123,8 +123,8 @@ export interface paths {
         };
         /**
          * Everything as it happens, over one WebSocket.
-         * @description Say `{"follow":{"session":…,"after":…}}`, `{"leave":{"session":…}}` and `{"follow_list":{}}`; be told `hello`,
-         *     `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `list`, `line`, `gone`,
+         * @description Say `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}` and `{"follow_list":{}}`; be told `hello`,
+         *     `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `draft`, `list`, `line`, `gone`,
          *     `list_cut_off` and, every five seconds of quiet, `heartbeat`.
          */
         get: operations["live"];
@@ -499,6 +499,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{session}/draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Keeps what the caller is writing in a session, and tells the caller's other devices. */
+        put: operations["put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session}/events": {
         parameters: {
             query?: never;
@@ -589,6 +606,23 @@ export interface paths {
         post?: never;
         /** Withdraws a message that waits. */
         delete: operations["remove_queued"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/queue/{turn}/steer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lets a message that waits go into the run that is going on, at its next step. */
+        post: operations["steer_queued"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -937,9 +971,9 @@ export interface components {
         BranchBody: {
             /**
              * Format: int64
-             * @description The last turn that the branch shares.
+             * @description The last turn that the branch shares; none if left out.
              */
-            turn: number;
+            turn?: number | null;
         };
         /** @description One tool use. */
         Call: {
@@ -1035,6 +1069,12 @@ export interface components {
              */
             used_at?: number | null;
         };
+        DraftBody: {
+            /** @description What the device calls itself, so that it knows its own words when they come back. */
+            device: string;
+            /** @description At most 256 KiB; an empty one is forgotten. */
+            text: string;
+        };
         /**
          * Format: int64
          * @description The number of a claim; an append with an old epoch is refused.
@@ -1044,7 +1084,7 @@ export interface components {
          * @description What went wrong, as a word that programs can rely on.
          * @enum {string}
          */
-        ErrorCode: "attachment_not_found" | "bad_name" | "bad_password" | "bad_request" | "bad_tag" | "bad_title" | "beyond_end" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
+        ErrorCode: "another_log" | "attachment_not_found" | "bad_name" | "bad_password" | "bad_request" | "bad_tag" | "bad_title" | "beyond_end" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
         /** @description One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes. */
         Event: {
             /** @description The session began. `after` is the session that its author left behind. */
@@ -1109,6 +1149,7 @@ export interface components {
             /** @description A waiting message was changed. */
             queued_edited: {
                 message: components["schemas"]["Message"];
+                mode?: components["schemas"]["PostMode"] | null;
                 turn: components["schemas"]["TurnId"];
             };
         } | {
@@ -1431,14 +1472,18 @@ export interface components {
             /** @description What this request's credential allows. */
             scope: string;
         };
-        /** @description What a person said: text and attachments. */
+        /** @description What a person said: text and attachments, and who is to answer. */
         Message: {
             attachments?: components["schemas"]["Attachment"][];
+            /** @description The model that is asked, by the name that it has here; the server's first one if none is named. */
+            model?: string | null;
             text: string;
         };
         /** @description What a person says. */
         MessageBody: {
             attachments?: components["schemas"]["AttachmentBody"][];
+            /** @description The model to ask, by its name in `GET /models`; the first one there if left out. */
+            model?: string | null;
             text?: string;
         };
         /** @description The caller's idempotency key: the same key and body give the same answer, without expiry. */
@@ -1568,6 +1613,8 @@ export interface components {
         PostBody: {
             attachments?: components["schemas"]["AttachmentBody"][];
             mode?: components["schemas"]["Mode"];
+            /** @description The model to ask, by its name in `GET /models`; the first one there if left out. */
+            model?: string | null;
             text?: string;
         };
         /**
@@ -1755,6 +1802,7 @@ export interface components {
             /** @description What is owed to memory. */
             memory: components["schemas"]["Ledger"];
             open_run?: components["schemas"]["RunId"] | null;
+            origin?: components["schemas"]["SessionId"] | null;
             pinned: boolean;
             project?: components["schemas"]["ProjectId"] | null;
             /** @description Accepted messages that wait for their run. */
@@ -1948,6 +1996,7 @@ export interface components {
             /** @description Whether the turns taken back last can be put back. */
             can_put_back: boolean;
             created_at: components["schemas"]["Time"];
+            origin?: components["schemas"]["SessionId"] | null;
             /** @description Completed turns that wait to be taken into memory, oldest first. */
             owed?: components["schemas"]["OwedView"][];
             pinned: boolean;
@@ -2925,6 +2974,37 @@ export interface operations {
             };
         };
     };
+    put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DraftBody"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     of_session: {
         parameters: {
             query?: never;
@@ -3088,6 +3168,36 @@ export interface operations {
         };
     };
     remove_queued: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+                turn: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kept"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    steer_queued: {
         parameters: {
             query?: never;
             header?: never;

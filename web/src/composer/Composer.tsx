@@ -1,17 +1,18 @@
 // Where a person writes. Nothing is cleared before it is kept: the text leaves when it is in the outbox, on this device.
 
-import { ArrowUp, Paperclip, X } from "lucide-react";
+import { ArrowUp, Paperclip } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 
-import { insist } from "../api/client";
 import type { Mode } from "../live/outbox";
 import { outbox } from "../live/store";
-import type { Attachment, View } from "../log/types";
-import { announce } from "../shell/announce";
+import type { View } from "../log/types";
 import { useKnown } from "../shell/use";
-import { sizeOf } from "../shell/words";
+import { Files } from "./Files";
+import { ModelChoice, useModel } from "./ModelChoice";
 import { QueueTray } from "./QueueTray";
-import { useDraft } from "./draft";
+import { Stop } from "./Stop";
+import { useDraft, type Draft } from "./draft";
+import { useUploads } from "./uploads";
 
 const MODES: readonly [Mode, string][] = [
   ["queue", "Queue"],
@@ -19,92 +20,96 @@ const MODES: readonly [Mode, string][] = [
   ["interrupt", "Interrupt"],
 ];
 
-export function Composer({ session, view }: { session: string; view: View | undefined }) {
-  const [draft, setDraft, kept] = useDraft(session);
-  const [files, setFiles] = useState<Attachment[]>([]);
+interface Props {
+  session: string;
+  view: View | undefined;
+  /** The person wants to say the last thing differently. */
+  onEditLast: () => void;
+}
+
+export function Composer({ session, view, onEditLast }: Props) {
+  const draft = useDraft(session);
+  const uploads = useUploads(session);
+  const [model, chooseModel] = useModel(session);
   const [problem, setProblem] = useState<string>();
   const [mode, setMode] = useState<Mode>("queue");
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const away = useKnown(({ link }) => link.kind === "away");
   const busy = view?.run != null;
-  const empty = draft.trim() === "" && files.length === 0;
+  const empty = draft.text.trim() === "" && uploads.files.length === 0;
   useEffect(() => field.current?.focus(), [session]);
   useEffect(() => {
     const area = field.current;
-    if (area === null) return;
+    const box = area?.parentElement;
+    if (area === null || box == null) return;
+    // Held open meanwhile: the conversation above must not move because something is measured here.
+    box.style.minHeight = `${box.offsetHeight}px`;
     area.style.height = "auto";
     area.style.height = `${Math.min(area.scrollHeight, window.innerHeight * 0.4)}px`;
-  }, [draft]);
+    box.style.minHeight = "";
+  }, [draft.text]);
   const send = (how: Mode) => {
+    const { ready } = uploads;
     if (empty) return;
+    if (ready === undefined) return setProblem("A file is still on its way. Send when it is saved.");
+    const message = { session, text: draft.text, attachments: ready, mode: busy ? how : "queue" } as const;
     try {
-      outbox.send({ session, text: draft, attachments: files, mode: busy ? how : "queue" });
+      outbox.send(model === undefined ? message : { ...message, model });
     } catch {
       return setProblem("This device has no room to keep it. Nothing was sent, and your text is still here.");
     }
-    setDraft("");
-    setFiles([]);
+    draft.write("");
+    uploads.clear();
     setProblem(undefined);
   };
-  const attach = async (list: FileList | null) => {
-    for (const file of list ?? []) {
-      try {
-        const response = await fetch("/api/v1/attachments", {
-          method: "POST",
-          headers: { "x-everturn": "1" },
-          body: file,
-        });
-        if (!response.ok) throw new Error();
-        const { blob, size_bytes } = (await response.json()) as { blob: string; size_bytes: number };
-        const media_type = file.type === "" ? "application/octet-stream" : file.type;
-        setFiles((known) => [...known, { name: file.name, media_type, blob, size_bytes }]);
-      } catch {
-        setProblem(`${file.name} was not uploaded. Your message is kept.`);
-      }
+  const press = (event: React.KeyboardEvent) => {
+    if (event.nativeEvent.isComposing) return;
+    const control = event.ctrlKey || event.metaKey;
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      send(event.altKey ? "steer" : control ? "interrupt" : mode);
+    } else if (event.key === "ArrowUp" && draft.text === "" && !event.altKey) {
+      event.preventDefault();
+      onEditLast();
+    } else if (control && event.key.toLowerCase() === "u") {
+      event.preventDefault();
+      picker.current?.click();
     }
   };
   return (
     <div className="dock">
       <div className="col">
         <QueueTray session={session} queue={view?.queue ?? []} busy={busy} />
-        <div className="box">
+        <div
+          className="box"
+          onDragOver={(event) => event.preventDefault()}
+          onDrop={(event) => {
+            event.preventDefault();
+            uploads.add(event.dataTransfer.files);
+          }}
+        >
           <textarea
             ref={field}
             aria-label="Message"
             placeholder={busy ? "Write the next message" : "Write a message"}
             rows={1}
-            value={draft}
-            onChange={(event) => setDraft(event.target.value)}
-            onKeyDown={(event) => {
-              if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+            value={draft.text}
+            onChange={(event) => draft.write(event.target.value)}
+            onKeyDown={press}
+            onPaste={(event) => {
+              if (event.clipboardData.files.length === 0) return;
               event.preventDefault();
-              const how = event.altKey ? "steer" : event.ctrlKey || event.metaKey ? "interrupt" : mode;
-              send(how);
+              uploads.add(event.clipboardData.files);
             }}
           />
-          {files.length > 0 && (
-            <div className="files in">
-              {files.map((file) => (
-                <span key={file.blob} className="file">
-                  {file.name} <span className="dim">{sizeOf(file.size_bytes)}</span>
-                  <button
-                    type="button"
-                    className="icon"
-                    aria-label={`Remove ${file.name}`}
-                    onClick={() => setFiles((known) => known.filter((other) => other !== file))}
-                  >
-                    <X aria-hidden="true" />
-                  </button>
-                </span>
-              ))}
-            </div>
-          )}
+          <Files files={uploads.files} remove={uploads.remove} />
           <div className="tools">
             <button
               type="button"
               className="icon"
               aria-label="Attach a file"
+              title="Attach a file (Ctrl U)"
               onClick={() => picker.current?.click()}
             >
               <Paperclip aria-hidden="true" />
@@ -114,11 +119,13 @@ export function Composer({ session, view }: { session: string; view: View | unde
               type="file"
               multiple
               hidden
+              aria-label="Files"
               onChange={(event) => {
-                void attach(event.target.files);
+                uploads.add([...(event.target.files ?? [])]);
                 event.target.value = "";
               }}
             />
+            <ModelChoice chosen={model} choose={chooseModel} />
             {busy && (
               <div className="mode" role="radiogroup" aria-label="While the agent works">
                 {MODES.map(([value, name]) => (
@@ -134,97 +141,52 @@ export function Composer({ session, view }: { session: string; view: View | unde
                 ))}
               </div>
             )}
-            <span className="grow" />
-            {busy && <Stop session={session} run={view.run ?? null} away={away} />}
-            <button
-              type="button"
-              className="send"
-              aria-label="Send"
-              disabled={empty}
-              onClick={() => send(mode)}
-            >
-              <ArrowUp aria-hidden="true" />
-            </button>
+            <div className="go">
+              {busy && <Stop session={session} run={view.run ?? null} away={away} />}
+              <button
+                type="button"
+                className="send"
+                aria-label="Send"
+                disabled={empty}
+                onClick={() => send(mode)}
+              >
+                <ArrowUp aria-hidden="true" />
+              </button>
+            </div>
           </div>
         </div>
         <div className="hint">
           {away ? (
             <span>Messages you send now are kept here and delivered in order.</span>
           ) : (
-            <>
-              <span className="no-p">
-                <kbd>Enter</kbd> {busy ? MODES.find(([value]) => value === mode)?.[1].toLowerCase() : "send"}
-              </span>
-              {busy && (
-                <>
-                  <span className="no-p">
-                    <kbd>Alt Enter</kbd> steer
-                  </span>
-                  <span className="no-p">
-                    <kbd>Ctrl Enter</kbd> interrupt
-                  </span>
-                  <span className="no-p">
-                    <kbd>Ctrl .</kbd> stop
-                  </span>
-                </>
-              )}
-            </>
+            <Hints busy={busy} mode={mode} />
           )}
           {problem !== undefined && <span role="alert">{problem}</span>}
           <span className="grow" />
-          {draft !== "" && kept && <span>Draft kept</span>}
+          <DraftState draft={draft} />
         </div>
       </div>
     </div>
   );
 }
 
-/** Says "Stopping…" until the log says that the run ended. */
-function Stop({ session, run, away }: { session: string; run: number | null; away: boolean }) {
-  const [asked, setAsked] = useState<number | null>(null);
-  const [again, setAgain] = useState(false);
-  const stopping = run !== null && asked === run;
-  const stop = async () => {
-    if (run === null || away) return;
-    setAsked(run);
-    try {
-      await insist("POST", `/sessions/${session}/stop`, { body: { run } });
-    } catch {
-      setAsked(null);
-      announce("Not stopped: the server cannot be reached.");
-    }
-  };
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if ((event.ctrlKey || event.metaKey) && event.key === ".") {
-        event.preventDefault();
-        void stop();
-      } else if (event.key === "Escape" && !event.defaultPrevented) {
-        if (again) void stop();
-        else setAgain(true);
-      }
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  });
-  useEffect(() => {
-    if (!again) return;
-    const timer = setTimeout(() => setAgain(false), 1_500);
-    return () => clearTimeout(timer);
-  }, [again]);
-  const why = away ? "You can stop it when the connection is back" : undefined;
-  return (
-    <>
-      {again && !stopping && <span className="dim">Esc again to stop</span>}
-      <button
-        type="button"
-        className="stop"
-        disabled={away || stopping}
-        title={why}
-        onClick={() => void stop()}
-      >
-        <i aria-hidden="true" /> {stopping ? "Stopping…" : "Stop"}
-      </button>
-    </>
-  );
+function Hints({ busy, mode }: { busy: boolean; mode: Mode }) {
+  const enter = busy ? MODES.find(([value]) => value === mode)?.[1].toLowerCase() : "send";
+  const more = busy
+    ? ([
+        ["Alt Enter", "steer"],
+        ["Ctrl Enter", "interrupt"],
+        ["Ctrl .", "stop"],
+      ] as const)
+    : [];
+  return [["Enter", enter] as const, ...more].map(([key, does]) => (
+    <span key={key} className="no-p">
+      <kbd>{key}</kbd> {does}
+    </span>
+  ));
+}
+
+function DraftState({ draft: { text, kept } }: { draft: Draft }) {
+  if (text === "" || kept === "nowhere") return null;
+  return <span>{kept === "server" ? "Draft saved" : "Draft kept on this device"}</span>;
 }

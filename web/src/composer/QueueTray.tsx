@@ -47,16 +47,20 @@ function Waiting({ session, queued, busy }: { session: string; queued: Queued; b
             void change(asked);
           }}
         >
-          <input
+          {/* Not an input, which would drop the ends of lines. */}
+          <textarea
             className="edit"
             aria-label="Waiting message"
+            rows={Math.min(6, draft.split("\n").length)}
             value={draft}
             autoFocus
             onChange={(event) => setDraft(event.target.value)}
             onKeyDown={(event) => {
-              if (event.key !== "Escape") return;
+              const sends = event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing;
+              if (event.key !== "Escape" && !sends) return;
               event.preventDefault();
-              setDraft(undefined);
+              if (sends) event.currentTarget.form?.requestSubmit();
+              else setDraft(undefined);
             }}
           />
         </form>
@@ -71,6 +75,15 @@ function Waiting({ session, queued, busy }: { session: string; queued: Queued; b
       </span>
       <span className="clip grow">{queued.message.text}</span>
       {steers && busy && <span className="tag">at the next step</span>}
+      {!steers && busy && (
+        <button
+          type="button"
+          className="btn sm ghost"
+          onClick={() => void change(ask("POST", `${path}/steer`))}
+        >
+          Steer now
+        </button>
+      )}
       <button type="button" className="icon" aria-label="Edit" onClick={() => setDraft(queued.message.text)}>
         <Pencil aria-hidden="true" />
       </button>

@@ -1,17 +1,28 @@
-import { ArrowLeft } from "lucide-react";
-import { useEffect, useMemo, useState } from "react";
-import { Link } from "wouter";
+import { ArrowLeft, GitBranch, History as HistoryIcon, Search } from "lucide-react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { Link, useSearch } from "wouter";
 
 import { Composer } from "../composer/Composer";
+import { ask } from "../api/client";
 import { follow } from "../live/store";
 import type { TurnView, View } from "../log/types";
 import { view as viewOf } from "../log/view";
 import { announce } from "../shell/announce";
+import { ui } from "../shell/ui";
 import { useKnown } from "../shell/use";
+import { Context } from "./Context";
+import { Find } from "./Find";
+import { useTurnKeys } from "./keys";
+import { Nowhere } from "./Nowhere";
+import { SeenHere } from "./SeenHere";
 import { Strip } from "./Strip";
+import { TakenBack } from "./TakenBack";
 import { Thread } from "./Thread";
 import { Title } from "./Title";
 import { useEarlier } from "./earlier";
+
+const NONE: readonly TurnView[] = [];
+const History = lazy(() => import("./History"));
 
 export function Conversation({ session }: { session: string }) {
   const known = useKnown(({ sessions }) => sessions[session]);
@@ -21,16 +32,21 @@ export function Conversation({ session }: { session: string }) {
   const earlier = useEarlier(session, view);
   useAnnouncements(view);
   useTabTitle(view);
-  if (missing !== undefined) {
-    return (
-      <div className="thread">
-        <div className="col push hello">
-          <h1>There is nothing here</h1>
-          <p>{missing}</p>
-        </div>
-      </div>
+  const [history, setHistory] = useState(false);
+  const [finding, setFinding] = useFinding();
+  useAskedTurn(session);
+  const newest = view?.turns.at(-1)?.turn;
+  const editLast = () => {
+    if (newest !== undefined) ui.setState({ editing: { session, turn: newest } });
+  };
+  const takeBack = useCallback(() => {
+    if (newest === undefined) return;
+    ask("POST", `/sessions/${session}/undo`, { body: { from: newest } }).catch(() =>
+      announce("Not taken back: the server cannot be reached."),
     );
-  }
+  }, [session, newest]);
+  useTurnKeys(session, takeBack);
+  if (missing !== undefined) return <Nowhere why={missing} />;
   return (
     <>
       <header className="head">
@@ -38,11 +54,80 @@ export function Conversation({ session }: { session: string }) {
           <ArrowLeft aria-hidden="true" />
         </Link>
         <Title session={session} title={view?.title ?? null} />
+        {view?.origin != null && <Origin session={view.origin} />}
+        <Context session={session} />
+        <button
+          type="button"
+          className="icon no-p"
+          aria-label="Find in this session"
+          title="Find in this session (Ctrl F)"
+          onClick={() => setFinding(true)}
+        >
+          <Search aria-hidden="true" />
+        </button>
+        <button type="button" className="icon" aria-label="History" onClick={() => setHistory(true)}>
+          <HistoryIcon aria-hidden="true" />
+        </button>
       </header>
+      {finding && (
+        <Find
+          session={session}
+          turns={view?.turns ?? NONE}
+          earlier={earlier}
+          close={() => setFinding(false)}
+        />
+      )}
       <Strip />
-      <Thread session={session} view={view} earlier={earlier} />
-      <Composer session={session} view={view} />
+      <Thread session={session} view={view} earlier={earlier}>
+        {view?.can_put_back === true && <TakenBack session={session} />}
+        <SeenHere session={session} turns={view?.turns ?? []} />
+      </Thread>
+      <Composer session={session} view={view} onEditLast={editLast} />
+      {history && (
+        <Suspense>
+          <History
+            session={session}
+            canPutBack={view?.can_put_back === true}
+            close={() => setHistory(false)}
+          />
+        </Suspense>
+      )}
     </>
+  );
+}
+
+/** Ctrl F opens our own; once more is the browser's. */
+function useFinding(): [boolean, (finding: boolean) => void] {
+  const [finding, setFinding] = useState(false);
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const asked = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "f";
+      if (!asked || finding) return;
+      event.preventDefault();
+      setFinding(true);
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, [finding]);
+  return [finding, setFinding];
+}
+
+/** An address may name the turn that it leads to. */
+function useAskedTurn(session: string): void {
+  const turn = Number(new URLSearchParams(useSearch()).get("turn") ?? Number.NaN);
+  useEffect(() => {
+    if (Number.isInteger(turn)) ui.setState({ reveal: { session, turn } });
+  }, [session, turn]);
+}
+
+/** Where a branch comes from. */
+function Origin({ session }: { session: string }) {
+  const title = useKnown(({ list }) => list?.find((line) => line.session === session)?.title);
+  return (
+    <Link href={`/s/${session}`} className="origin" title="The session that this one is a branch of">
+      <GitBranch aria-hidden="true" />
+      <span className="clip">Branch of {title ?? "another session"}</span>
+    </Link>
   );
 }
 
@@ -71,7 +156,7 @@ function finished(turn: TurnView | undefined): string {
     .join(" ")
     .split(/\s+/)
     .filter((word) => word !== "").length;
-  return `Agent finished, ${words} words.`;
+  return `Agent finished, ${words} ${words === 1 ? "word" : "words"}.`;
 }
 
 function useTabTitle(view: View | undefined): void {

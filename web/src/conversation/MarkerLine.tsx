@@ -7,14 +7,16 @@ interface Props {
   /** Given where the turn can go on from it. */
   session?: string;
   newest?: boolean;
+  /** Whether the answer goes on below it. */
+  wentOn?: boolean;
 }
 
 /** Why an answer is not complete: what is kept first, then what happened, then what can be done. */
-export function MarkerLine({ marker, session, newest = false }: Props) {
+export function MarkerLine({ marker, session, newest = false, wentOn = false }: Props) {
   const can = session !== undefined && newest && marker.kind !== "recovering";
   return (
     <div className={marker.kind === "recovering" ? "mk rec" : "mk"} data-marker={marker.kind}>
-      <Words marker={marker} />
+      <Words marker={marker} wentOn={wentOn} />
       {can && (
         <span className="do">
           <button
@@ -37,7 +39,7 @@ export function MarkerLine({ marker, session, newest = false }: Props) {
   );
 }
 
-function Words({ marker }: { marker: Marker }) {
+function Words({ marker, wentOn }: { marker: Marker; wentOn: boolean }) {
   const at = clockOf(marker.at);
   switch (marker.kind) {
     case "stopped":
@@ -69,6 +71,13 @@ function Words({ marker }: { marker: Marker }) {
         </span>
       );
     default:
+      if (wentOn) {
+        return (
+          <span>
+            <b>Interrupted</b> at {at} by a server restart, and went on here. Everything above is kept.
+          </span>
+        );
+      }
       return (
         <span>
           <b>Interrupted</b> at {at} by a server restart. Everything that could be read is above.

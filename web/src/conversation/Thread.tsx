@@ -1,105 +1,132 @@
-// The conversation. The newest turn stands outside the virtual range: it may be long and grow every frame. The end is
+// The conversation. The newest turns stand outside the virtual range: they may be long, and grow every frame. The end is
 // followed only by who stands at it.
 
 import { ArrowDown } from "lucide-react";
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { Virtualizer } from "virtua";
+import {
+  memo,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+  type KeyboardEvent,
+  type RefObject,
+} from "react";
+import { Virtualizer, type VirtualizerHandle } from "virtua";
 
 import type { TurnView, View } from "../log/types";
 import { useKnown } from "../shell/use";
+import { countOf } from "../shell/words";
 import type { Earlier } from "./earlier";
+import { useReveal } from "./reveal";
 import { Turn, WaitingTurn } from "./Turn";
 
 /** Who is so near to the end follows it. */
 const PINNED = 80;
+/** Older turns are asked for when fewer screens than these are left above. */
+const SCREENS_ABOVE = 2;
 
 interface Props {
   session: string;
   view: View | undefined;
   earlier: Earlier;
+  /** What stands at the end of the turns. */
+  children?: React.ReactNode;
 }
 
-export function Thread({ session, view, earlier }: Props) {
+export function Thread({ session, view, earlier, children }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const column = useRef<HTMLDivElement>(null);
-  const pinned = useRef(true);
-  const [below, setBelow] = useState(false);
+  const tail = useRef<HTMLDivElement>(null);
   const outbox = useKnown(({ outbox }) => outbox);
   const waiting = outbox.filter((message) => message.session === session);
-  const turns = view === undefined ? [] : [...earlier.turns, ...view.turns];
-  const settled = turns.slice(0, -1);
-  const newest = turns.at(-1);
-  const toEnd = useCallback(() => {
-    pinned.current = true;
-    setBelow(false);
-    const area = scroller.current;
-    if (area !== null) area.scrollTop = area.scrollHeight;
-  }, []);
-  useLayoutEffect(() => {
-    const area = column.current;
-    if (area === null) return;
-    const observer = new ResizeObserver(() => (pinned.current ? toEnd() : setBelow(true)));
-    observer.observe(area);
-    return () => observer.disconnect();
-  }, [toEnd]);
+  const { settled, newest } = useSplit(earlier.turns, view?.turns ?? [], scroller, tail);
+  const count = settled.length + newest.length + earlier.missing;
+  const { pinned, below, toEnd, unpin, scrolled } = useEnd(scroller, column, tail);
+  const { going, goToFirst, stay } = useFirst(scroller, earlier, unpin);
+  const list = useRef<VirtualizerHandle>(null);
+  useReveal({ session, settled, newest, list, tail, earlier, unpin });
   useEffect(toEnd, [session, toEnd]);
   // What was just sent is at the end.
   const sent = waiting.length;
   useEffect(() => {
     if (sent > 0) toEnd();
   }, [sent, toEnd]);
-  const seen = useRef({ top: 0, height: 0 });
-  const scrolled = () => {
+  const { missing, load } = earlier;
+  const readAhead = useCallback(() => {
     const area = scroller.current;
-    if (area === null) return;
-    const left = area.scrollHeight - area.scrollTop - area.clientHeight;
-    const { top, height } = seen.current;
-    // Text that grows moves the end away from who follows it; only a person goes up while nothing grows.
-    if (area.scrollHeight === height && area.scrollTop < top) pinned.current = false;
-    seen.current = { top: area.scrollTop, height: area.scrollHeight };
-    if (left <= PINNED) {
-      pinned.current = true;
-      setBelow(false);
-    }
-    if (area.scrollTop < area.clientHeight && earlier.more) earlier.load();
-  };
-  const up = () => {
-    pinned.current = false;
+    if (area !== null && missing > 0 && area.scrollTop < area.clientHeight * SCREENS_ABOVE && !pinned.current)
+      load();
+  }, [missing, load, pinned]);
+  // Where nothing can be scrolled yet, nobody can ask by scrolling.
+  useEffect(() => {
+    const area = scroller.current;
+    if (area !== null && missing > 0 && area.scrollHeight <= area.clientHeight) load();
+  }, [missing, load]);
+  const press = (event: KeyboardEvent) => {
+    const { key, target } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey || isField(target)) return;
+    if (key === "ArrowUp" || key === "PageUp") unpin();
+    if (key !== "Home" && key !== "End") return stay();
+    event.preventDefault();
+    if (key === "Home") return goToFirst();
+    stay();
+    toEnd();
   };
   return (
     <div className="area">
+      {going && earlier.coming !== undefined && (
+        <div className="jump up" role="status">
+          Reading earlier turns… {countOf(earlier.coming)} of {countOf(missing)}
+        </div>
+      )}
       <div
         className="thread"
         ref={scroller}
-        onScroll={scrolled}
-        onWheel={(event) => event.deltaY < 0 && up()}
-        onTouchMove={up}
-        onKeyDown={(event) => ["ArrowUp", "PageUp", "Home"].includes(event.key) && up()}
+        onScroll={() => {
+          scrolled();
+          readAhead();
+        }}
+        onWheel={(event) => {
+          if (event.deltaY < 0) unpin();
+          stay();
+        }}
+        onTouchMove={() => {
+          unpin();
+          stay();
+        }}
+        onKeyDown={press}
         tabIndex={0}
         role="region"
         aria-label="Conversation"
       >
         <div className="col push" role="feed" aria-label="Turns" aria-busy={view?.run != null} ref={column}>
-          <Virtualizer scrollRef={scroller} shift={earlier.loading}>
-            {settled.map((turn, at) => (
-              <Shown key={turn.turn} turn={turn} at={at} count={turns.length} session={session} view={view} />
+          <Settled
+            turns={settled}
+            before={earlier.missing}
+            count={count}
+            session={session}
+            scroller={scroller}
+            list={list}
+          />
+          <div ref={tail}>
+            {newest.map((turn, at) => (
+              <Turn
+                key={turn.turn}
+                turn={turn}
+                session={session}
+                newest={at === newest.length - 1}
+                live={at === newest.length - 1 && view?.run != null}
+                place={placeOf(earlier.missing + settled.length + at, count)}
+              />
             ))}
-          </Virtualizer>
-          {newest !== undefined && (
-            <Shown
-              key={newest.turn}
-              turn={newest}
-              at={turns.length - 1}
-              count={turns.length}
-              session={session}
-              view={view}
-              newest
-            />
-          )}
-          {waiting.map((message) => (
-            <WaitingTurn key={message.key} message={message} />
-          ))}
-          {view !== undefined && turns.length === 0 && waiting.length === 0 && <Nothing />}
+            {children}
+            {waiting.map((message) => (
+              <WaitingTurn key={message.key} message={message} />
+            ))}
+          </div>
+          {view !== undefined && count === 0 && waiting.length === 0 && <Nothing />}
         </div>
       </div>
       {below && (
@@ -111,36 +138,165 @@ export function Thread({ session, view, earlier }: Props) {
   );
 }
 
-interface ShownProps {
-  turn: TurnView;
-  at: number;
+interface SettledProps {
+  turns: readonly TurnView[];
+  /** How many turns are not here yet. */
+  before: number;
   count: number;
   session: string;
-  view: View | undefined;
-  newest?: boolean;
+  scroller: RefObject<HTMLDivElement | null>;
+  list: RefObject<VirtualizerHandle | null>;
 }
 
-function Shown({ turn, at, count, session, view, newest = false }: ShownProps) {
-  const live = newest && view?.run != null;
+/** Everything above the newest turns. It rests while they grow. */
+const Settled = memo(function Settled({ turns, before, count, session, scroller, list }: SettledProps) {
+  const known = useRef(turns);
+  // Where a reader stands is counted from the end when older turns come in above.
+  const older = turns.length > known.current.length && turns[0] !== known.current[0];
+  useLayoutEffect(() => {
+    known.current = turns;
+  }, [turns]);
   return (
-    <Turn
-      turn={turn}
-      session={session}
-      newest={newest}
-      live={live}
-      place={{ "aria-posinset": at + 1, "aria-setsize": count }}
-    />
+    <Virtualizer ref={list} data={turns} scrollRef={scroller} shift={older}>
+      {(turn, at) => (
+        <Turn
+          key={turn.turn}
+          turn={turn}
+          session={session}
+          newest={false}
+          live={false}
+          place={placeOf(before + at, count)}
+        />
+      )}
+    </Virtualizer>
   );
+});
+
+function placeOf(at: number, count: number) {
+  return { "aria-posinset": at + 1, "aria-setsize": count };
+}
+
+function isField(target: EventTarget): boolean {
+  return target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement;
+}
+
+/** The list as it was for as long as it holds the same. */
+function useSame<T>(list: readonly T[]): readonly T[] {
+  const known = useRef(list);
+  const before = known.current;
+  if (list.length !== before.length || list.some((item, at) => item !== before[at])) known.current = list;
+  return known.current;
+}
+
+/**
+ * Which turns stand in the virtual range, and which below it. A turn keeps its nodes while it can be seen: it goes in once
+ * it is well above the screen, when the next one comes.
+ */
+function useSplit(
+  earlier: readonly TurnView[],
+  inState: readonly TurnView[],
+  scroller: RefObject<HTMLDivElement | null>,
+  tail: RefObject<HTMLDivElement | null>,
+) {
+  const first = useRef<number>(undefined);
+  const last = useRef<number>(undefined);
+  const newestTurn = inState.at(-1)?.turn;
+  if (newestTurn !== last.current) {
+    last.current = newestTurn;
+    first.current = firstInSight(scroller.current, tail.current) ?? newestTurn;
+  }
+  const isFirst = ({ turn }: TurnView) => turn === first.current;
+  const at = inState.findLastIndex(isFirst);
+  // One that the state let go meanwhile may still be in sight; one that was taken back is nowhere.
+  const place = at >= 0 ? -1 : earlier.findLastIndex(isFirst);
+  const split = at >= 0 ? at : place >= 0 ? 0 : Math.max(0, inState.length - 1);
+  const left = place >= 0 ? place : earlier.length;
+  const above = useSame(inState.slice(0, split));
+  const settled = useMemo(() => [...earlier.slice(0, left), ...above], [earlier, left, above]);
+  return { settled, newest: [...earlier.slice(left), ...inState.slice(split)] };
+}
+
+/** The first of the newest turns that is not well above the screen. */
+function firstInSight(scroller: HTMLElement | null, tail: HTMLElement | null): number | undefined {
+  if (scroller === null || tail === null) return undefined;
+  const { top, height } = scroller.getBoundingClientRect();
+  const turns = [...tail.querySelectorAll<HTMLElement>("article[data-turn]")];
+  const kept = turns.find((turn) => turn.getBoundingClientRect().bottom >= top - height);
+  return kept === undefined ? undefined : Number(kept.dataset["turn"]);
+}
+
+/** Follows the end for who stands at it, and says when text came below who does not. */
+function useEnd(
+  scroller: RefObject<HTMLDivElement | null>,
+  column: RefObject<HTMLDivElement | null>,
+  tail: RefObject<HTMLDivElement | null>,
+) {
+  const pinned = useRef(true);
+  const [below, setBelow] = useState(false);
+  const toEnd = useCallback(() => {
+    pinned.current = true;
+    setBelow(false);
+    const area = scroller.current;
+    if (area !== null) area.scrollTop = area.scrollHeight;
+  }, [scroller]);
+  useLayoutEffect(() => {
+    const [area, all, newest] = [scroller.current, column.current, tail.current];
+    if (area === null || all === null || newest === null) return;
+    const observer = new ResizeObserver((changes) => {
+      if (pinned.current) area.scrollTop = area.scrollHeight;
+      else if (changes.some(({ target }) => target === newest)) setBelow(true);
+    });
+    for (const node of [area, all, newest]) observer.observe(node);
+    return () => observer.disconnect();
+  }, [scroller, column, tail]);
+  const unpin = useCallback(() => {
+    pinned.current = false;
+  }, []);
+  const seen = useRef({ scrollTop: 0, scrollHeight: 0, clientHeight: 0 });
+  const scrolled = useCallback(() => {
+    const area = scroller.current;
+    if (area === null) return;
+    const before = seen.current;
+    const { scrollTop, scrollHeight, clientHeight } = area;
+    seen.current = { scrollTop, scrollHeight, clientHeight };
+    const resized = scrollHeight !== before.scrollHeight || clientHeight !== before.clientHeight;
+    // Text that grows and a field that shrinks move who follows the end; only a person goes up while nothing changes.
+    if (scrollTop < before.scrollTop) {
+      if (!resized) unpin();
+    } else if (scrollHeight - scrollTop - clientHeight <= PINNED) {
+      pinned.current = true;
+      setBelow(false);
+    }
+  }, [scroller, unpin]);
+  return { pinned, below, toEnd, unpin, scrolled };
+}
+
+/** Goes to the very first turn: at once if it is here, or when all that stands before it has come. */
+function useFirst(scroller: RefObject<HTMLDivElement | null>, earlier: Earlier, unpin: () => void) {
+  const [going, setGoing] = useState(false);
+  const { missing, coming, loadAll } = earlier;
+  const goToFirst = () => {
+    unpin();
+    setGoing(true);
+    if (missing > 0 && coming === undefined) loadAll();
+  };
+  useLayoutEffect(() => {
+    if (!going || coming !== undefined) return;
+    setGoing(false);
+    if (missing === 0 && scroller.current !== null) scroller.current.scrollTop = 0;
+  }, [going, coming, missing, scroller]);
+  const stay = useCallback(() => setGoing(false), []);
+  return { going, goToFirst, stay };
 }
 
 function Nothing() {
   return (
-    <div className="hello">
+    <article className="hello" aria-label="Nothing yet">
       <h2>Nothing written here gets lost.</h2>
       <p>
         Close the tab, lose the Wi-Fi, restart the server. The conversation is on disk before you see it, and
         it comes back to the exact word.
       </p>
-    </div>
+    </article>
   );
 }

@@ -26,6 +26,7 @@ export function Title({ session, title }: { session: string; title: string | nul
           void keep();
         }}
       >
+        <h1 className="sr">{title ?? "New session"}</h1>
         <input
           aria-label="Name of the session"
           value={draft}

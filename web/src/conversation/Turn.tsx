@@ -1,17 +1,16 @@
 // One turn: what was said, and all that answers it. The same component and the same nodes while it is live, stopped,
 // recovered and settled; only its marker changes.
 
-import { ChevronLeft, ChevronRight, Copy, GitBranch, RefreshCw } from "lucide-react";
 import { memo } from "react";
-import { useLocation } from "wouter";
 
-import { ask } from "../api/client";
 import type { Waiting } from "../live/outbox";
 import { outbox } from "../live/store";
-import type { Message, Part, TurnView } from "../log/types";
-import { announce } from "../shell/announce";
+import type { Part, TurnView } from "../log/types";
+import { useUi } from "../shell/ui";
 import { useKnown, useSeconds } from "../shell/use";
 import { clockOf, spanOf } from "../shell/words";
+import { AnswerActions, SaidActions } from "./Actions";
+import { Edit } from "./Edit";
 import { MarkerLine } from "./MarkerLine";
 import { Parts } from "./Parts";
 import { Said } from "./Said";
@@ -27,29 +26,37 @@ interface Props {
 export const Turn = memo(
   function Turn({ turn, session, newest, live, place }: Props) {
     const away = useKnown(({ link }) => link.kind === "away");
+    const editing = useUi(({ editing }) => editing?.session === session && editing.turn === turn.turn);
     const parts = turn.answer?.parts ?? [];
     const agent = parts.length > 0 || turn.marker != null || live;
     const tip = live ? (away ? "away tip" : "live tip") : "";
     return (
-      <article className="turn" {...place} aria-busy={live} data-turn={turn.turn}>
+      <article
+        className={live ? "turn running" : "turn"}
+        {...place}
+        aria-busy={live}
+        data-turn={turn.turn}
+        tabIndex={-1}
+      >
         <div className="e">
           <span className="knot" />
           <div className="who">
             <b>You</b>
             <time className="num">{clockOf(turn.posted_at)}</time>
-            <SaidActions message={turn.message} />
+            <SaidActions turn={turn} session={session} newest={newest} />
           </div>
           <Said message={turn.message} />
+          {editing && <Edit session={session} turn={turn.turn} message={turn.message} />}
         </div>
         {agent && (
           <div className={`e ${tip}`}>
             <span className={`knot ${live ? (away ? "away" : "live") : knotOf(turn)}`} />
             <div className="who">
-              <b>Agent</b>
+              <h2>Agent</h2>
               {live && <Doing parts={parts} since={turn.posted_at} away={away} />}
               <AnswerActions turn={turn} session={session} newest={newest} live={live} />
             </div>
-            <Parts parts={parts} live={live} />
+            <Parts key={turn.answer?.run ?? "none"} parts={parts} live={live} />
             {turn.marker != null && <MarkerLine marker={turn.marker} session={session} newest={newest} />}
           </div>
         )}
@@ -91,84 +98,6 @@ function Doing({ parts, since, away }: { parts: readonly Part[]; since: number; 
       <span className={away ? "t" : "k"}>{away ? "Writing on the server" : word}</span>
       <span className="num">{spanOf(now - since / 1_000)}</span>
     </>
-  );
-}
-
-function copy(text: string): void {
-  void navigator.clipboard.writeText(text).then(() => announce("Copied."));
-}
-
-function SaidActions({ message }: { message: Message }) {
-  return (
-    <span className="acts">
-      <button type="button" className="icon" aria-label="Copy message" onClick={() => copy(message.text)}>
-        <Copy aria-hidden="true" />
-      </button>
-    </span>
-  );
-}
-
-function AnswerActions({ turn, session, newest, live }: Omit<Props, "place">) {
-  const [, go] = useLocation();
-  const text = () =>
-    turn.answer?.parts.flatMap((part) => ("text" in part ? [part.text] : [])).join("\n\n") ?? "";
-  const answers = turn.alternatives;
-  const at = answers.indexOf(turn.answer?.run ?? answers.at(-1) ?? 0);
-  const choose = (place: number) => {
-    const run = answers[place];
-    if (run !== undefined)
-      void ask("PUT", `/sessions/${session}/turns/${turn.turn}/answer`, { body: { run } });
-  };
-  const branch = async () => {
-    const made = await ask<{ session: string }>("POST", `/sessions/${session}/branch`, {
-      body: { turn: turn.turn },
-    });
-    go(`/s/${made.session}`);
-  };
-  return (
-    <span className="acts">
-      {answers.length > 1 && (
-        <span className="ver">
-          <button
-            type="button"
-            className="icon"
-            aria-label="Earlier answer"
-            disabled={at <= 0}
-            onClick={() => choose(at - 1)}
-          >
-            <ChevronLeft aria-hidden="true" />
-          </button>
-          {at + 1} of {answers.length}
-          <button
-            type="button"
-            className="icon"
-            aria-label="Later answer"
-            disabled={at + 1 >= answers.length}
-            onClick={() => choose(at + 1)}
-          >
-            <ChevronRight aria-hidden="true" />
-          </button>
-        </span>
-      )}
-      {newest && !live && (
-        <button
-          type="button"
-          className="icon"
-          aria-label="Retry"
-          onClick={() => void ask("POST", `/sessions/${session}/retry`)}
-        >
-          <RefreshCw aria-hidden="true" />
-        </button>
-      )}
-      {!live && (
-        <button type="button" className="icon" aria-label="Branch from here" onClick={() => void branch()}>
-          <GitBranch aria-hidden="true" />
-        </button>
-      )}
-      <button type="button" className="icon" aria-label="Copy answer" onClick={() => copy(text())}>
-        <Copy aria-hidden="true" />
-      </button>
-    </span>
   );
 }
 

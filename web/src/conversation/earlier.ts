@@ -1,42 +1,90 @@
-// Turns that stand before those of the state. They come by page, never change, and are kept for as long as the session is
-// shown.
+// Turns that stand before those of the state. They come by page, or stay when the state lets them go; they never change, and
+// are kept for as long as the session is shown.
 
-import { useCallback, useRef, useState } from "react";
+import { useCallback, useReducer, useRef, useState } from "react";
 
 import { ask } from "../api/client";
 import type { TurnView, View } from "../log/types";
 
 const PAGE = 50;
+/** As many as the server gives at once. */
+const PAGE_MAX = 100;
 
 export interface Earlier {
-  turns: TurnView[];
-  /** Whether there are more before them. */
-  more: boolean;
-  loading: boolean;
+  turns: readonly TurnView[];
+  /** How many there are before them. */
+  missing: number;
+  /** Asks for the page before them. */
   load: () => void;
+  /** Asks for all; they are shown together once the first turn is there. */
+  loadAll: () => void;
+  /** How many have come, while all are asked for. */
+  coming: number | undefined;
+}
+
+/** What stands directly before the turns of a view. */
+export interface Kept {
+  turns: readonly TurnView[];
+  view: View | undefined;
+}
+
+export const NOTHING_KEPT: Kept = { turns: [], view: undefined };
+
+/** Keeps what the state let go between two views, and forgets what it took back. */
+export function goOn({ turns, view: before }: Kept, view: View): Kept {
+  const gone = view.turns_before - (before?.turns_before ?? view.turns_before);
+  if (gone === 0) return { turns, view };
+  if (gone < 0) return { turns: turns.slice(0, Math.max(0, turns.length + gone)), view };
+  const left = before?.turns.slice(0, gone) ?? [];
+  // So much came at once that not all of it was ever shown: it comes by page.
+  if (left.length < gone) return { turns: [], view };
+  return { turns: [...turns, ...left], view };
+}
+
+function oldestOf({ turns, view }: Kept): number | undefined {
+  return (turns[0] ?? view?.turns[0])?.turn;
 }
 
 export function useEarlier(session: string, view: View | undefined): Earlier {
-  const [turns, setTurns] = useState<TurnView[]>([]);
-  const [loading, setLoading] = useState(false);
-  const busy = useRef(false);
-  const oldest = (turns[0] ?? view?.turns[0])?.turn;
-  const before = view?.turns_before ?? 0;
+  const kept = useRef(NOTHING_KEPT);
+  const busy = useRef<Promise<void>>(undefined);
+  const [coming, setComing] = useState<number>();
+  const [, drawAnew] = useReducer((times: number) => times + 1, 0);
+  if (view !== undefined) kept.current = goOn(kept.current, view);
+  /** Asks page by page for so many turns, and shows what came, also when the last one did not. */
+  const fetchTurns = useCallback(
+    async (wanted: number, page: number, came: (count: number) => void) => {
+      const oldest = oldestOf(kept.current);
+      const pages: TurnView[][] = [];
+      try {
+        for (let [count, before] = [0, oldest]; count < wanted; came(count)) {
+          const from = before === undefined ? "" : `before=${before}&`;
+          const path = `/sessions/${session}/turns?${from}count=${page}`;
+          const { turns } = await ask<{ turns: TurnView[] }>("GET", path);
+          const first = turns[0];
+          if (first === undefined) break;
+          pages.unshift(turns);
+          count += turns.length;
+          before = first.turn;
+        }
+      } catch {
+        // Scrolling up once more asks again.
+      }
+      busy.current = undefined;
+      const { turns, view } = kept.current;
+      if (oldestOf(kept.current) === oldest) kept.current = { turns: [...pages.flat(), ...turns], view };
+      drawAnew();
+    },
+    [session],
+  );
   const load = useCallback(() => {
-    if (busy.current || oldest === undefined) return;
-    busy.current = true;
-    setLoading(true);
-    ask<{ turns: TurnView[] }>("GET", `/sessions/${session}/turns?before=${oldest}&count=${PAGE}`)
-      .then((page) => setTurns((known) => [...page.turns.filter(({ turn }) => turn < oldest), ...known]))
-      // Scrolling up once more asks again.
-      .catch(() => undefined)
-      .finally(() => {
-        busy.current = false;
-        setLoading(false);
-      });
-  }, [session, oldest]);
-  // What left the state since is among its earlier turns: it is shown from there until the next page brings it.
-  const first = view?.turns[0]?.turn ?? Number.POSITIVE_INFINITY;
-  const shown = turns.filter(({ turn }) => turn < first);
-  return { turns: shown, more: shown.length < before, loading, load };
+    busy.current ??= fetchTurns(1, PAGE, () => undefined);
+  }, [fetchTurns]);
+  const loadAll = useCallback(() => {
+    setComing(0);
+    const all = () => fetchTurns(Number.POSITIVE_INFINITY, PAGE_MAX, setComing);
+    busy.current = (busy.current ?? Promise.resolve()).then(all).then(() => setComing(undefined));
+  }, [fetchTurns]);
+  const { turns } = kept.current;
+  return { turns, missing: Math.max(0, (view?.turns_before ?? 0) - turns.length), load, loadAll, coming };
 }

@@ -2,23 +2,33 @@
 
 import type { Entry, Line, Problem, State } from "../log/types";
 
+/** What the user is writing in a session; the device is none when it was written before this page was there. */
+export interface Draft {
+  session: string;
+  text: string;
+  device: string | null;
+}
+
 /** What the server tells. */
 export interface Told {
   hello?: { build: string };
   snapshot?: { session: string; state: State };
-  entries?: { session: string; entries: Entry[]; caught_up: boolean };
+  entries?: { session: string; entries: Entry[]; caught_up: boolean; hash: number[] | null };
   cut_off?: { session: string };
   refused?: { session: string | null; problem: Problem };
   list?: { sessions: Line[]; next?: string | null };
   line?: Line;
   gone?: { session: string };
+  draft?: Draft;
   list_cut_off?: object;
   heartbeat?: object;
 }
 
 /** What is said to the server. */
 export type Said =
-  { follow: { session: string; after?: number } } | { leave: { session: string } } | { follow_list: object };
+  | { follow: { session: string; after?: number; hash?: number[] } }
+  | { leave: { session: string } }
+  | { follow_list: object };
 
 interface Hears {
   /** The socket is open: everything is followed anew from where it stands. */

@@ -15,6 +15,8 @@ export interface Waiting {
   text: string;
   attachments: Attachment[];
   mode: Mode;
+  /** Who is to answer, when it is not the first one. */
+  model?: string;
   at: number;
   /** The end of the log that holds it, once the server said so. */
   kept?: number;
@@ -89,9 +91,9 @@ export class Outbox {
         .getState()
         .outbox.find((waiting) => waiting.kept === undefined && waiting.refused === undefined);
       if (next === undefined) return;
-      const { session, text, attachments, mode, key } = next;
+      const { session, text, attachments, mode, model, key } = next;
       try {
-        const body = { text, attachments, mode };
+        const body = { text, attachments, mode, ...(model === undefined ? {} : { model }) };
         const kept = await ask<Kept>("POST", `/sessions/${session}/messages`, { body, key });
         this.wait = 300;
         this.edit(key, { kept: kept.seq });

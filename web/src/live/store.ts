@@ -3,16 +3,29 @@
 
 import { createStore } from "zustand/vanilla";
 
-import { ask, Refused } from "../api/client";
+import { ask, insist, Refused } from "../api/client";
 import { Gap, fold } from "../log/fold";
 import type { Entry, Line, State } from "../log/types";
-import { Connection, type Told } from "./connection";
+import { Connection, type Draft, type Told } from "./connection";
 import { Outbox, type Waiting } from "./outbox";
+import { Replica, type Seen } from "./seen";
 
 export interface Session {
   state: State;
+  /** The hash of the last entry: with it the server tells whether the log is still the same. */
+  hash: number[];
   /** Whether everything up to the end of the log has come. */
   caughtUp: boolean;
+}
+
+/** How this page calls itself, so that it knows its own words when they come back. */
+export const DEVICE = crypto.randomUUID();
+
+/** A model that can be asked. The first one is unless a message names another. */
+export interface Model {
+  name: string;
+  model: string;
+  window_tokens: number;
 }
 
 /** How the connection stands. */
@@ -29,7 +42,12 @@ export interface Known {
   /** Sessions that the server does not know, or does not show. */
   unknown: Record<string, string>;
   outbox: Waiting[];
-  /** When something was last heard to be on disk. */
+  /** What is being written, as the server told last. */
+  drafts: Record<string, Draft>;
+  models: Model[];
+  /** What this device showed of sessions and the server no longer has. */
+  lost: Record<string, Seen>;
+  /** When something was last heard to be on disk, to the second: what tells of it is drawn no more often. */
   heardAt: number;
 }
 
@@ -40,16 +58,21 @@ export const store = createStore<Known>(() => ({
   list: undefined,
   unknown: {},
   outbox: [],
+  drafts: {},
+  models: [],
+  lost: {},
   heardAt: 0,
 }));
 
 const followed = new Map<string, number>();
-const gathered = new Map<string, { entries: Entry[]; caughtUp: boolean }>();
-let flushing = false;
+const gathered = new Map<string, { entries: Entry[]; hash: number[] | null; caughtUp: boolean }>();
+/** Takes back the flush that is due. */
+let unflush: (() => void) | undefined;
 
 const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/v1/live`;
 const connection = new Connection(address, { opened, told, closed });
 export const outbox = new Outbox(store);
+export const replica = new Replica(store);
 
 /** Finds out who is here, and begins. */
 export async function begin(): Promise<void> {
@@ -58,6 +81,7 @@ export async function begin(): Promise<void> {
     const user = await ask<{ name: string }>("GET", "/me");
     store.setState({ user });
     connection.start();
+    void insist<{ models: Model[] }>("GET", "/models").then(({ models }) => store.setState({ models }));
     outbox.deliver();
   } catch (error) {
     if (error instanceof Refused && error.status === 401) store.setState({ user: null });
@@ -86,8 +110,9 @@ export function follow(session: string): () => void {
 
 /** From where this tab stands, or from the state that the server has. */
 function ask_for(session: string): void {
-  const head = store.getState().sessions[session]?.state.link.seq;
-  connection.say({ follow: head === undefined ? { session } : { session, after: head } });
+  const known = store.getState().sessions[session];
+  if (known === undefined) return connection.say({ follow: { session } });
+  connection.say({ follow: { session, after: known.state.link.seq, hash: known.hash } });
 }
 
 function opened(): void {
@@ -112,11 +137,13 @@ function told(told: Told): void {
   if (told.snapshot !== undefined) {
     const { session, state } = told.snapshot;
     gathered.delete(session);
-    put(session, { state, caughtUp: true });
+    void replica.arrived(session, state);
+    put(session, { state, hash: state.link.hash, caughtUp: true });
   } else if (told.entries !== undefined) {
-    const { session, entries, caught_up } = told.entries;
-    const waiting = gathered.get(session) ?? { entries: [], caughtUp: false };
+    const { session, entries, caught_up, hash } = told.entries;
+    const waiting = gathered.get(session) ?? { entries: [], hash: null, caughtUp: false };
     waiting.entries.push(...entries);
+    waiting.hash = hash ?? waiting.hash;
     waiting.caughtUp ||= caught_up;
     gathered.set(session, waiting);
     flushSoon();
@@ -131,6 +158,9 @@ function told(told: Told): void {
   } else if (told.gone !== undefined) {
     const { session } = told.gone;
     store.setState(({ list }) => ({ list: list?.filter((line) => line.session !== session) }));
+  } else if (told.draft !== undefined) {
+    const { draft } = told;
+    store.setState(({ drafts }) => ({ drafts: { ...drafts, [draft.session]: draft } }));
   } else if (told.list_cut_off !== undefined) {
     connection.say({ follow_list: {} });
   }
@@ -138,8 +168,10 @@ function told(told: Told): void {
 
 function refuse(session: string | null, code: string, detail: string): void {
   if (session === null) return;
-  if (code === "beyond_end") {
-    // The server came back with less than was shown here; what it has is the truth.
+  if (code === "beyond_end" || code === "another_log") {
+    // The server came back with less than was shown here; what it has is the truth, and this device keeps the rest.
+    const known = store.getState().sessions[session];
+    if (known !== undefined) replica.exceeded(session, known.state);
     store.setState(({ sessions: { [session]: _, ...sessions } }) => ({ sessions }));
     ask_for(session);
     return;
@@ -148,8 +180,13 @@ function refuse(session: string | null, code: string, detail: string): void {
 }
 
 function put(session: string, known: Session): void {
-  store.setState(({ sessions }) => ({ sessions: { ...sessions, [session]: known }, heardAt: Date.now() }));
+  store.setState(({ sessions }) => ({ sessions: { ...sessions, [session]: known }, heardAt: thisSecond() }));
   outbox.reached(session, known.state.link.seq);
+  replica.shown(session, known.state);
+}
+
+function thisSecond(): number {
+  return Math.floor(Date.now() / 1_000) * 1_000;
 }
 
 /** Of two lines the one that was read from further on is true. */
@@ -165,21 +202,33 @@ function putLine(line: Line): void {
 
 /** Once a frame; once a second while nobody looks. */
 function flushSoon(): void {
-  if (flushing) return;
-  flushing = true;
-  if (document.visibilityState === "hidden") setTimeout(flush, 1_000);
-  else requestAnimationFrame(flush);
+  if (unflush !== undefined) return;
+  if (document.visibilityState === "hidden") {
+    const timer = setTimeout(flush, 1_000);
+    unflush = () => clearTimeout(timer);
+  } else {
+    const frame = requestAnimationFrame(flush);
+    unflush = () => cancelAnimationFrame(frame);
+  }
 }
 
+// A page that is hidden has no frames, and one that is looked at again does not wait.
+document.addEventListener("visibilitychange", () => {
+  if (unflush === undefined) return;
+  unflush();
+  unflush = undefined;
+  flushSoon();
+});
+
 function flush(): void {
-  flushing = false;
-  for (const [session, { entries, caughtUp }] of gathered) {
+  unflush = undefined;
+  for (const [session, { entries, hash, caughtUp }] of gathered) {
     const known = store.getState().sessions[session];
     if (known === undefined) continue;
     try {
       const state = fold(known.state, entries);
       outbox.arrived(session, entries);
-      put(session, { state, caughtUp: known.caughtUp || caughtUp });
+      put(session, { state, hash: hash ?? known.hash, caughtUp: known.caughtUp || caughtUp });
     } catch (error) {
       if (!(error instanceof Gap)) throw error;
       ask_for(session);

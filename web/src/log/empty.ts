@@ -8,6 +8,7 @@ export const EMPTY: State = {
   created_at: 0,
   active_at: 0,
   after: null,
+  origin: null,
   title: null,
   pinned: false,
   archived: false,

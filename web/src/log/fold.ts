@@ -91,7 +91,7 @@ const ARMS: Apply = {
     after: after ?? null,
     title: title == null ? null : { Person: title },
   }),
-  session_branched: (state, { id }, { time }) => beginBranch(state, id, time),
+  session_branched: (state, { id, from }, { time }) => beginBranch(state, id, from, time),
   session_renamed: (state, { title }) => ({ ...state, title: { Person: title } }),
   title_generated: (state, { title }) =>
     state.title != null && "Person" in state.title ? state : { ...state, title: { Generated: title } },
@@ -108,9 +108,11 @@ const ARMS: Apply = {
     const queued: Queued = { turn: seq, message, posted_at: time, mode };
     return { ...state, queue: mode === "interrupt" ? [queued, ...state.queue] : [...state.queue, queued] };
   },
-  queued_edited: (state, { turn, message }) => ({
+  queued_edited: (state, { turn, message, mode }) => ({
     ...state,
-    queue: state.queue.map((queued) => (queued.turn === turn ? { ...queued, message } : queued)),
+    queue: state.queue.map((queued) =>
+      queued.turn === turn ? { ...queued, message, mode: mode ?? queued.mode } : queued,
+    ),
   }),
   queued_removed: (state, { turn }) => ({
     ...state,
@@ -267,7 +269,7 @@ function newRun(id: number, cause: Run["cause"], spool: number | null, started_a
 }
 
 /** A branch has the turns, tags and project of its origin, but neither its queue, nor its marks, nor a run in mid-air. */
-function beginBranch(state: State, id: string, time: number): State {
+function beginBranch(state: State, id: string, origin: string, time: number): State {
   const close = (run: Run): Run => ({
     ...run,
     ...tags.finish(run),
@@ -280,6 +282,7 @@ function beginBranch(state: State, id: string, time: number): State {
     turns: state.turns.map((turn) => ({ ...turn, runs: turn.runs.map(close) })),
     created_at: time,
     after: null,
+    origin,
     pinned: false,
     archived: false,
     trashed: false,

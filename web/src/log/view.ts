@@ -4,7 +4,7 @@
 import { answers } from "./fold";
 import type { Marker, Part, Piece, Run, State, Turn, TurnView, Usage, View } from "./types";
 
-const seen = new WeakMap<Turn, TurnView>();
+const turnViews = new WeakMap<Turn, TurnView>();
 
 export function view(state: State): View {
   const turns = state.turns.map((turn) => {
@@ -31,6 +31,7 @@ export function view(state: State): View {
     ...(state.trashed_at == null ? {} : { trashed_at: state.trashed_at }),
     ...(state.tags.length === 0 ? {} : { tags: state.tags }),
     ...(state.project == null ? {} : { project: state.project }),
+    ...(state.origin == null ? {} : { origin: state.origin }),
     turns_before: state.turns_before,
     turns,
     queue: state.queue,
@@ -43,18 +44,25 @@ export function view(state: State): View {
 
 /** The view of one turn, without the bookkeeping of a recovery. */
 export function turnView(turn: Turn): TurnView {
-  const known = seen.get(turn);
+  const known = turnViews.get(turn);
   if (known !== undefined) return known;
   const all = answers(turn);
   const runs = all.find((runs) => runs.some((run) => run.id === turn.chosen)) ?? [];
   const parts: Part[] = [];
-  for (const [at, run] of runs.entries()) {
-    for (const piece of run.pieces) parts.push(part(piece, run));
-    const cut = at + 1 < runs.length ? marker(run) : null;
-    if (cut !== null) parts.push({ marker: cut });
+  for (const run of runs) {
+    for (const piece of run.pieces) parts.push(partOf(piece, run));
+    const cut = marker(run);
+    if (cut === null) continue;
+    // A run that was cut before it brought anything was cut where the one before it was.
+    const before = parts.at(-1);
+    if (before !== undefined && "marker" in before) parts.pop();
+    parts.push({ marker: cut });
   }
   const first = runs[0];
   const last = runs.at(-1);
+  const end = last === undefined ? null : marker(last);
+  // Where the last one was cut stands by itself.
+  if (end !== null) parts.pop();
   const usage = runs.map((run) => run.usage).reduce(plus, { input_tokens: 0, output_tokens: 0 });
   const used = usage.input_tokens + usage.output_tokens + (usage.cost_micros ?? 0) > 0;
   const shown: TurnView = {
@@ -65,11 +73,11 @@ export function turnView(turn: Turn): TurnView {
       first === undefined || parts.length === 0
         ? null
         : { run: first.id, parts, complete: last?.end === "completed" },
-    marker: last === undefined ? null : marker(last),
+    marker: end,
     alternatives: all.flatMap((runs) => (runs[0] === undefined ? [] : [runs[0].id])),
     ...(used ? { usage } : {}),
   };
-  seen.set(turn, shown);
+  turnViews.set(turn, shown);
   return shown;
 }
 
@@ -80,6 +88,18 @@ function plus(one: Usage, other: Usage): Usage {
     output_tokens: one.output_tokens + other.output_tokens,
     ...(cost_micros === 0 ? {} : { cost_micros }),
   };
+}
+
+const partViews = new WeakMap<Piece, Part>();
+
+/** A piece that did not change gives the same part again, so that a long turn draws only what grows. */
+function partOf(piece: Piece, run: Run): Part {
+  const known = partViews.get(piece);
+  if (known !== undefined) return known;
+  const made = part(piece, run);
+  // What a call without a result looks like depends on its run.
+  if (!("Call" in piece) || typeof piece.Call.state === "object") partViews.set(piece, made);
+  return made;
 }
 
 function part(piece: Piece, run: Run): Part {

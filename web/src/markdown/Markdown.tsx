@@ -1,28 +1,33 @@
 // Markdown as elements. No text ever becomes HTML: what a model writes as HTML is shown as the text it is.
 
 import type { Token, Tokens } from "marked";
-import { Fragment, memo, useRef, useState, type ReactNode } from "react";
+import { Fragment, memo, useContext, useRef, type ReactNode } from "react";
 
-import { NOTHING, grow, type Block, type Blocks } from "./blocks";
+import { Code } from "./Code";
+import { Diagram } from "./Diagram";
+import { FormulaView, Growing } from "./FormulaView";
+import { NOTHING, grow, isClosed, type Block, type Blocks } from "./blocks";
+import type { Formula } from "./maths";
 
-/** Prose that may still grow. */
-export function Markdown({ text }: { text: string }) {
+/** Prose; that of a live answer may still grow at its end. */
+export function Markdown({ text, live = false }: { text: string; live?: boolean }) {
   const known = useRef<Blocks>(NOTHING);
   known.current = grow(known.current, text);
   const { settled, open } = known.current;
+  const blocks = [...settled, ...open];
   return (
     <div className="prose">
-      {settled.map((block) => (
-        <SettledBlock key={block.at} block={block} />
-      ))}
-      {open.map((block) => (
-        <Fragment key={block.at}>{draw(block.token)}</Fragment>
+      {blocks.map((block, at) => (
+        <Growing key={block.at} value={live && at === blocks.length - 1}>
+          <OneBlock block={block} />
+        </Growing>
       ))}
     </div>
   );
 }
 
-const SettledBlock = memo(function SettledBlock({ block }: { block: Block }) {
+/** The same element while it is open and when it is settled, so that nothing is drawn anew. */
+const OneBlock = memo(function OneBlock({ block }: { block: Block }) {
   return draw(block.token);
 });
 
@@ -35,13 +40,15 @@ function draw(token: Token): ReactNode {
     case "text":
       return "tokens" in token && token.tokens !== undefined ? <>{inline(token)}</> : plain(token);
     case "code":
-      return <Code token={token as Tokens.Code} />;
+      return code(token as Tokens.Code);
     case "blockquote":
       return <blockquote>{blocks((token as Tokens.Blockquote).tokens)}</blockquote>;
     case "list":
       return <List token={token as Tokens.List} />;
     case "table":
       return <Table token={token as Tokens.Table} />;
+    case "formula":
+      return formula(token as Formula);
     case "hr":
       return <hr />;
     case "html":
@@ -64,43 +71,39 @@ function Heading({ depth, children }: { depth: number; children: ReactNode }) {
   return <Level>{children}</Level>;
 }
 
-function Code({ token }: { token: Tokens.Code }) {
-  const [copied, setCopied] = useState(false);
+function code(token: Tokens.Code): ReactNode {
   const language = token.lang?.split(/\s/)[0] ?? "";
-  const copy = () => {
-    void navigator.clipboard.writeText(token.text).then(() => setCopied(true));
-  };
-  return (
-    <figure className="code">
-      <figcaption>
-        <span className="grow">{language}</span>
-        <button type="button" className="btn sm ghost" onClick={copy} onBlur={() => setCopied(false)}>
-          {copied ? "Copied" : "Copy"}
-        </button>
-      </figcaption>
-      {/* Code that scrolls can be reached by keyboard. */}
-      <pre tabIndex={0} role="region" aria-label={language === "" ? "Code" : `Code, ${language}`}>
-        <code>{token.text}</code>
-      </pre>
-    </figure>
-  );
+  const Block = language === "mermaid" ? Diagram : Code;
+  return <Block language={language} text={token.text} closed={isClosed(token)} />;
+}
+
+/** One without an end is no formula, and stands as it was written. */
+function formula(token: Formula): ReactNode {
+  if (!token.closed) return <p className="raw">{token.raw}</p>;
+  return <FormulaView token={token} />;
 }
 
 function List({ token }: { token: Tokens.List }) {
   const items = token.items.map((item, at) => (
     <li key={at} className={item.task ? "task" : undefined}>
       {item.task && <input type="checkbox" checked={item.checked ?? false} disabled aria-label="Task" />}
-      {blocks(item.tokens)}
+      <GrowsAtEnd last={at === token.items.length - 1}>{blocks(item.tokens)}</GrowsAtEnd>
     </li>
   ));
   if (!token.ordered) return <ul>{items}</ul>;
   return <ol start={token.start === "" ? undefined : token.start}>{items}</ol>;
 }
 
+/** Of a list that grows only the last item does. */
+function GrowsAtEnd({ last, children }: { last: boolean; children: ReactNode }) {
+  const growing = useContext(Growing);
+  return <Growing value={growing && last}>{children}</Growing>;
+}
+
 function Table({ token }: { token: Tokens.Table }) {
   const cell = (align: Tokens.TableCell["align"]) => (align === null ? undefined : { textAlign: align });
   return (
-    <div className="table" tabIndex={0} role="region" aria-label="Table">
+    <div className="table" tabIndex={0} role="group" aria-label="Table">
       <table>
         <thead>
           <tr>
@@ -141,6 +144,8 @@ function span(token: Token): ReactNode {
       return <del>{inline(token as Tokens.Del)}</del>;
     case "codespan":
       return <code>{(token as Tokens.Codespan).text}</code>;
+    case "formula":
+      return <FormulaView token={token as Formula} />;
     case "br":
       return <br />;
     case "link":

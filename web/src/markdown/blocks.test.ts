@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
-import { Lexer } from "marked";
+import { Lexer, type Tokens } from "marked";
 import { describe, expect, it } from "vitest";
 
-import { NOTHING, grow } from "./blocks";
+import { reader } from "./maths";
+import { NOTHING, grow, isClosed } from "./blocks";
 
 const NASTY = [
   "- a\n- b\n\n- c\n",
@@ -18,11 +19,18 @@ const NASTY = [
   "text\n\n    indented code\n\n\ttabbed\n\nend",
   "[a]: http://example.org\n\n[a] is a link",
   "para\nwith a line\n---\nheading above\n\n***\n",
+  "text\n$$\na + b\n$$\nmore\n\n- c\n",
+  "$$\n- a\n# b\n> c\n\nd\n$$\ne",
+  "$$a$$\n$$b$$ tail\n$$c$$\n\n\\[\nd\n\\]\n\\[e\\] tail\n===\nend",
+  "p\n$$a$$\n$$b$$\n===\n\n> q\n$$c$$\n- r\n$$d$$\n\nend",
+  "- a $x$\n  $$\n  y\n  $$\n- b\n\n  \\[z\n\n1. c\n",
+  "| $a$ |\n|---|\n| \\(b\\) |\n$$c$$\n\n$$$5 and $6",
   "# One\n## Two\ntext\n\n* * *\n\n+ x\n+ y",
 ];
 
 const read = (text: string) =>
-  Lexer.lex(text, { gfm: true })
+  reader
+    .lexer(text)
     .filter((token) => token.type !== "space")
     .map((token) => [token.type, token.raw.trimEnd()]);
 
@@ -51,4 +59,55 @@ describe("blocks that grow", () => {
     expect(before.settled.length).toBeGreaterThan(1);
     before.settled.forEach((block, at) => expect(after.settled[at]).toBe(block));
   });
+});
+
+/** Pieces that meet badly. */
+const PIECES = [
+  "$$",
+  "\\[",
+  "\\]",
+  "\n",
+  "\n\n",
+  "a",
+  " b",
+  "- ",
+  "> ",
+  "# ",
+  "===\n",
+  "---\n",
+  "```\n",
+  "| c |",
+  "$",
+  "   ",
+];
+
+describe("formulas that grow", () => {
+  it("are those of the whole text, whatever stands around them", () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...PIECES), { maxLength: 25 }), (pieces) => {
+        let blocks = NOTHING;
+        for (let at = 1; at <= pieces.length; at += 1) blocks = grow(blocks, pieces.slice(0, at).join(""));
+        const grown = [...blocks.settled, ...blocks.open].map(({ token }) => [
+          token.type,
+          token.raw.trimEnd(),
+        ]);
+        expect(grown).toEqual(read(pieces.join("")));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe("a block of code", () => {
+  const closed = (text: string) => isClosed(Lexer.lex(text)[0] as Tokens.Code);
+
+  it.each(["```\na\n```", "```rust\n```\n\n", "~~~~ts\na\n~~~\n~~~~\n", "````\n```\n````"])(
+    "is closed: %j",
+    (text) => expect(closed(text)).toBe(true),
+  );
+
+  it.each(["```", "```rust\na", "```\na\n``", "````\na\n```", "~~~\na\n```", "    a"])(
+    "is open: %j",
+    (text) => expect(closed(text)).toBe(false),
+  );
 });

@@ -1,14 +1,20 @@
 import { Route, Switch, useLocation } from "wouter";
 
 import { Conversation } from "../conversation/Conversation";
+import { Nowhere } from "../conversation/Nowhere";
 import { Sidebar } from "../sidebar/Sidebar";
 import { Announcer } from "./Announcer";
 import { SignIn } from "./SignIn";
+import { useRegions } from "./regions";
 import { useKnown } from "./use";
+
+// The server says nothing about what cannot be an id, and names such as `constructor` mean something to an object.
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export function App() {
   const user = useKnown(({ user }) => user);
   const [path] = useLocation();
+  useRegions();
   if (user === undefined) return <p className="loading">Opening…</p>;
   if (user === null) return <SignIn />;
   return (
@@ -17,7 +23,13 @@ export function App() {
       <main className="main">
         <Switch>
           <Route path="/s/:session">
-            {({ session }) => <Conversation key={session} session={session} />}
+            {({ session }) =>
+              ID.test(session) ? (
+                <Conversation key={session} session={session} />
+              ) : (
+                <Nowhere why="This address is not that of a session." />
+              )
+            }
           </Route>
           <Route>
             <Welcome />

@@ -5,6 +5,12 @@ const exact = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-d
 const weekday = new Intl.DateTimeFormat(undefined, { weekday: "short" });
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 
+const number = new Intl.NumberFormat();
+
+export function countOf(count: number): string {
+  return number.format(count);
+}
+
 export function clockOf(micros: number): string {
   return clock.format(micros / 1_000);
 }

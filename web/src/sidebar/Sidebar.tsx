@@ -1,5 +1,5 @@
 import { Check, CloudOff, Plus } from "lucide-react";
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 
 import { ask } from "../api/client";
@@ -8,6 +8,7 @@ import { announce } from "../shell/announce";
 import { Mark } from "../shell/Mark";
 import { useKnown, useSeconds } from "../shell/use";
 import { exactClock, whenOf } from "../shell/words";
+import { Results, SearchField } from "./Search";
 
 /** The session that is shown, if one is. */
 function current(path: string): string | undefined {
@@ -28,11 +29,20 @@ export function Sidebar() {
       if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o") {
         event.preventDefault();
         void begin();
+      } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+        // Round the sessions in which something happens.
+        const live = list?.filter((line) => line.run != null) ?? [];
+        const at = live.findIndex((line) => line.session === current(path));
+        const next = live.at((at + (event.key === "ArrowDown" ? 1 : -1)) % Math.max(1, live.length));
+        if (next === undefined) return;
+        event.preventDefault();
+        go(`/s/${next.session}`);
       }
     };
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);
   });
+  const [words, setWords] = useState("");
   const pinned = list?.filter((line) => line.pinned) ?? [];
   const others = list?.filter((line) => !line.pinned) ?? [];
   return (
@@ -50,12 +60,19 @@ export function Sidebar() {
           <Plus aria-hidden="true" />
         </button>
       </div>
+      <SearchField words={words} setWords={setWords} />
       <div className="list">
-        {list?.length === 0 && <p className="dim none">No sessions yet.</p>}
-        {pinned.length > 0 && <h2>Pinned</h2>}
-        <Lines lines={pinned} shown={current(path)} />
-        {pinned.length > 0 && others.length > 0 && <h2>Sessions</h2>}
-        <Lines lines={others} shown={current(path)} />
+        {words.trim() !== "" ? (
+          <Results words={words.trim()} />
+        ) : (
+          <>
+            {list?.length === 0 && <p className="dim none">No sessions yet.</p>}
+            {pinned.length > 0 && <h2>Pinned</h2>}
+            <Lines lines={pinned} shown={current(path)} />
+            {pinned.length > 0 && others.length > 0 && <h2>Sessions</h2>}
+            <Lines lines={others} shown={current(path)} />
+          </>
+        )}
       </div>
       <SaveLine />
     </nav>

@@ -1,0 +1,83 @@
+// Messages while the agent works: they wait on the server, where every device sees them.
+
+import assert from "node:assert/strict";
+
+import { open, say, until } from "../world.mjs";
+import { messages, shows, stopButton, tray } from "./look.mjs";
+
+const waiting = (page) => tray(page).getByRole("listitem");
+const waitFor = (page, count) =>
+  until(`${count} wait`, async () => (await waiting(page).count()) === count, 20_000);
+
+export const queue = {
+  async queue_and_reload(world) {
+    const session = await world.session("queue");
+    const [page, phone] = [await world.page(), await world.page({ width: 390, height: 844 })];
+    await open(page, world, session);
+    await say(page, "say 3000 of duck pace 10");
+    await shows(page, 5, "duck");
+    for (const text of ["say 2 of one", "say 2 of two", "say 2 of three"]) await say(page, text);
+    await waitFor(page, 3);
+    await waiting(page).nth(1).getByRole("button", { name: "Remove" }).click();
+    page.typed.delete("say 2 of two");
+    await waitFor(page, 2);
+    await page.reload();
+    await waitFor(page, 2);
+    await open(phone, world, session);
+    await waitFor(phone, 2);
+    await waiting(phone).nth(1).getByRole("button", { name: "Edit" }).click();
+    await phone.getByLabel("Waiting message", { exact: true }).fill("say 2 of four");
+    await phone.getByLabel("Waiting message", { exact: true }).press("Enter");
+    page.typed.delete("say 2 of three");
+    await until("the laptop sees the edit", () =>
+      waiting(page).nth(1).getByText("say 2 of four").isVisible(),
+    );
+    await stopButton(page).click();
+    await shows(page, 2, "four");
+    assert.deepEqual(await messages(page), ["say 3000 of duck pace 10", "say 2 of one", "say 2 of four"]);
+    await waitFor(page, 0);
+  },
+
+  async steer(world) {
+    const session = await world.session("steer");
+    const page = await world.page();
+    await open(page, world, session);
+    // A tool between two steps is where a message goes in.
+    await say(page, "say 3000 of swan pace 10 call");
+    await until("it works", () => stopButton(page).isVisible());
+    await say(page, "and look at the reeds", "Alt+Enter");
+    await until(
+      "it went in, or waits until the turn is over",
+      async () =>
+        (await page.getByText("steered the agent here").count()) === 1 || (await waiting(page).count()) === 1,
+    );
+    await say(page, "say 2 of next");
+    await until("it waits", async () => (await waiting(page).count()) >= 1);
+    await waiting(page).last().getByRole("button", { name: "Steer now" }).click();
+    await until("it is to steer", () => waiting(page).last().getByText("Steering").isVisible());
+    await stopButton(page).click();
+    await shows(page, 2, "next", 20_000);
+    // The turn ended first, so each was sent as a message of its own; none is dropped.
+    const { turns } = await world.ask("GET", `/sessions/${session}`);
+    const steered = turns
+      .flatMap(({ answer }) => answer?.parts ?? [])
+      .flatMap(({ steered }) => steered ?? []);
+    const said = [...turns, ...steered].map(({ message }) => message.text);
+    assert.deepEqual(said.toSorted(), [
+      "and look at the reeds",
+      "say 2 of next",
+      "say 3000 of swan pace 10 call",
+    ]);
+  },
+
+  async interrupt(world) {
+    const session = await world.session("interrupt");
+    const page = await world.page();
+    await open(page, world, session);
+    await say(page, "say 3000 of gull pace 10");
+    await shows(page, 5, "gull");
+    await say(page, "say 2 of now", "Control+Enter");
+    await shows(page, 2, "now");
+    await until("the marker says why", () => page.getByText("Stopped for your next message.").isVisible());
+  },
+};

@@ -1,0 +1,34 @@
+import { X } from "lucide-react";
+
+import { sizeOf } from "../shell/words";
+import type { Upload } from "./uploads";
+
+/** The files that go with the next message, and how far each is. */
+export function Files({ files, remove }: { files: readonly Upload[]; remove: (id: string) => void }) {
+  if (files.length === 0) return null;
+  return (
+    <div className="files in">
+      {files.map((file) => (
+        <span key={file.id} className="file">
+          <span className="clip">{file.name}</span> <span className="dim">{sizeOf(file.size_bytes)}</span>
+          <State file={file} />
+          <button
+            type="button"
+            className="icon"
+            aria-label={`Remove ${file.name}`}
+            onClick={() => remove(file.id)}
+          >
+            <X aria-hidden="true" />
+          </button>
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function State({ file: { sent, size_bytes, blob, problem } }: { file: Upload }) {
+  if (problem !== undefined) return <span className="bad">{problem}</span>;
+  if (blob !== undefined) return <span className="dim">Saved</span>;
+  const part = size_bytes === 0 ? 0 : Math.floor((100 * sent) / size_bytes);
+  return <span className="dim num">Uploading {part}%</span>;
+}

@@ -1,0 +1,41 @@
+import { useState } from "react";
+
+import { useKnown } from "../shell/use";
+
+const place = (session: string) => `model:${session}`;
+
+/** Who is asked in a session: remembered on this device, none for the server's first one. */
+export function useModel(session: string): [string | undefined, (name: string) => void] {
+  const models = useKnown(({ models }) => models);
+  const [chosen, setChosen] = useState(() => localStorage.getItem(place(session)) ?? undefined);
+  const choose = (name: string) => {
+    const other = name === models[0]?.name ? undefined : name;
+    if (other === undefined) localStorage.removeItem(place(session));
+    else localStorage.setItem(place(session), other);
+    setChosen(other);
+  };
+  // One that is no longer offered is not asked.
+  return [models.some(({ name }) => name === chosen) ? chosen : undefined, choose];
+}
+
+interface Props {
+  chosen: string | undefined;
+  choose: (name: string) => void;
+}
+
+export function ModelChoice({ chosen, choose }: Props) {
+  const models = useKnown(({ models }) => models);
+  if (models.length < 2) return null;
+  return (
+    <select
+      className="choice"
+      aria-label="Model"
+      value={chosen ?? models[0]?.name}
+      onChange={(event) => choose(event.target.value)}
+    >
+      {models.map(({ name }) => (
+        <option key={name}>{name}</option>
+      ))}
+    </select>
+  );
+}

@@ -1,0 +1,54 @@
+import { useEffect, useState } from "react";
+
+import { insist } from "../api/client";
+import { announce } from "../shell/announce";
+
+/** Says "Stopping…" until the log says that the run ended. */
+export function Stop({ session, run, away }: { session: string; run: number | null; away: boolean }) {
+  const [asked, setAsked] = useState<number | null>(null);
+  const [again, setAgain] = useState(false);
+  const stopping = run !== null && asked === run;
+  const stop = async () => {
+    if (run === null || away) return;
+    setAsked(run);
+    try {
+      await insist("POST", `/sessions/${session}/stop`, { body: { run } });
+    } catch {
+      setAsked(null);
+      announce("Not stopped: the server cannot be reached.");
+    }
+  };
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key === ".") {
+        event.preventDefault();
+        void stop();
+      } else if (event.key === "Escape" && !event.defaultPrevented) {
+        if (again) void stop();
+        else setAgain(true);
+      }
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  });
+  useEffect(() => {
+    if (!again) return;
+    const timer = setTimeout(() => setAgain(false), 1_500);
+    return () => clearTimeout(timer);
+  }, [again]);
+  const why = away ? "You can stop it when the connection is back" : undefined;
+  return (
+    <>
+      {again && !stopping && <span className="dim">Esc again to stop</span>}
+      <button
+        type="button"
+        className="stop"
+        disabled={away || stopping}
+        title={why}
+        onClick={() => void stop()}
+      >
+        <i aria-hidden="true" /> {stopping ? "Stopping…" : "Stop"}
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,156 @@
+// Files on their way to the server, in pieces, over as many connections as it takes. A file that is not whole there yet is
+// kept on this device, so that it goes on after a reload too.
+
+import { del, get, set } from "idb-keyval";
+import { useCallback, useEffect, useRef, useState } from "react";
+
+import { ask, Refused } from "../api/client";
+import type { Attachment } from "../log/types";
+
+export interface Upload {
+  id: string;
+  name: string;
+  media_type: string;
+  size_bytes: number;
+  /** What the server calls it, once it was begun. */
+  upload?: string;
+  /** Bytes that the server has. */
+  sent: number;
+  /** What a message names, once it is whole. */
+  blob?: string;
+  problem?: string;
+}
+
+interface Known {
+  upload: string;
+  offset: number;
+  blob: string | null;
+}
+
+const PIECE = 512 * 1024;
+const AGAIN = 1_000;
+const PATIENCE = 20_000;
+
+const place = (session: string) => `files:${session}`;
+
+function remembered(session: string): Upload[] {
+  return JSON.parse(localStorage.getItem(place(session)) ?? "[]") as Upload[];
+}
+
+/** Sends one piece; what arrived of a piece that was cut is asked for again. */
+async function send(upload: string, offset: number, file: Blob): Promise<Known> {
+  const response = await fetch(`/api/v1/uploads/${upload}`, {
+    method: "PATCH",
+    headers: { "x-everturn": "1", "upload-offset": String(offset) },
+    body: file.slice(offset, offset + PIECE),
+    signal: AbortSignal.timeout(PATIENCE),
+  });
+  if (response.ok) return (await response.json()) as Known;
+  if (response.status === 409) return ask<Known>("GET", `/uploads/${upload}`);
+  throw new Refused(response.status, "", await response.text());
+}
+
+/** Brings a file to the server, whatever happens to the network; `tell` hears how far it is. */
+async function bring(
+  known: Upload,
+  file: Blob,
+  tell: (change: Partial<Upload>) => void,
+  gone: () => boolean,
+) {
+  let { upload } = known;
+  let sent = known.sent;
+  while (!gone()) {
+    try {
+      if (upload === undefined) {
+        const begun = await ask<Known>("POST", "/uploads", { body: { length: file.size } });
+        ({ upload } = begun);
+        tell({ upload, sent: (sent = 0) });
+      }
+      const { offset, blob } = await send(upload, sent, file);
+      tell({ sent: (sent = offset), ...(blob === null ? {} : { blob }) });
+      if (blob !== null) return;
+    } catch (error) {
+      if (error instanceof Refused && error.status === 404) {
+        upload = undefined;
+        continue;
+      }
+      if (error instanceof Refused && !error.passes && error.status !== 401) {
+        return tell({ problem: error.status === 413 ? "Too large: limit is 128 MB" : error.detail });
+      }
+      // Where the server stands is known only when it says so.
+      await new Promise((resolve) => setTimeout(resolve, AGAIN));
+      const known = await ask<Known>("GET", `/uploads/${upload}`).catch(() => undefined);
+      if (known !== undefined) sent = known.offset;
+    }
+  }
+}
+
+export interface Uploads {
+  files: Upload[];
+  add: (files: Iterable<File>) => void;
+  remove: (id: string) => void;
+  /** What a message can name; none while one is not whole. */
+  ready: Attachment[] | undefined;
+  clear: () => void;
+}
+
+export function useUploads(session: string): Uploads {
+  const [files, show] = useState(() => remembered(session));
+  const newest = useRef(files);
+  const change = useCallback(
+    (edit: (files: Upload[]) => Upload[]) => {
+      newest.current = edit(newest.current);
+      show(newest.current);
+      if (newest.current.length === 0) localStorage.removeItem(place(session));
+      else localStorage.setItem(place(session), JSON.stringify(newest.current));
+    },
+    [session],
+  );
+  const left = useRef(false);
+  const begin = useCallback(
+    (known: Upload, file: Blob) => {
+      const gone = () => left.current || !newest.current.some(({ id }) => id === known.id);
+      const tell = (news: Partial<Upload>) => {
+        change((files) => files.map((other) => (other.id === known.id ? { ...other, ...news } : other)));
+        if (news.blob !== undefined) void del(known.id);
+      };
+      void bring(known, file, tell, gone);
+    },
+    [change],
+  );
+  useEffect(() => {
+    left.current = false;
+    for (const known of newest.current.filter(({ blob }) => blob === undefined)) {
+      void get<Blob>(known.id).then((file) => {
+        if (file !== undefined) begin(known, file);
+        else change((files) => files.filter(({ id }) => id !== known.id));
+      });
+    }
+    return () => {
+      left.current = true;
+    };
+  }, [begin, change]);
+  const add = (list: Iterable<File>) => {
+    for (const file of list) {
+      const media_type = file.type === "" ? "application/octet-stream" : file.type;
+      const { name, size: size_bytes } = file;
+      const known: Upload = { id: `file:${crypto.randomUUID()}`, name, media_type, size_bytes, sent: 0 };
+      // On this device first: a reload in the next moment finds it.
+      void set(known.id, file)
+        .catch(() => undefined)
+        .then(() => {
+          change((files) => [...files, known]);
+          begin(known, file);
+        });
+    }
+  };
+  const remove = (id: string) => {
+    void del(id);
+    change((files) => files.filter((file) => file.id !== id));
+  };
+  const whole = files.flatMap(({ name, media_type, size_bytes, blob }) =>
+    blob === undefined ? [] : [{ name, media_type, size_bytes, blob }],
+  );
+  const ready = whole.length === files.length ? whole : undefined;
+  return { files, add, remove, ready, clear: () => change(() => []) };
+}

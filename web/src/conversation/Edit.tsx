@@ -1,0 +1,70 @@
+import { useState } from "react";
+import { useLocation } from "wouter";
+
+import { Refused } from "../api/client";
+import type { Message } from "../log/types";
+import { ui } from "../shell/ui";
+import { sayDifferently } from "./edit";
+
+interface Props {
+  session: string;
+  turn: number;
+  message: Message;
+}
+
+/** Below the message, which stays: what it says instead goes into a branch. */
+export function Edit({ session, turn, message }: Props) {
+  const [text, setText] = useState(message.text);
+  const [sending, setSending] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const [, go] = useLocation();
+  const close = () => ui.setState({ editing: undefined });
+  const send = async () => {
+    if (text.trim() === "" || sending) return;
+    setSending(true);
+    try {
+      const made = await sayDifferently(session, turn, message, text);
+      close();
+      go(`/s/${made}`);
+    } catch (error) {
+      setSending(false);
+      setProblem(error instanceof Refused ? error.detail : "Not sent: the server cannot be reached.");
+    }
+  };
+  return (
+    <form
+      className="editing"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      <textarea
+        aria-label="Say it differently"
+        value={text}
+        rows={Math.min(12, text.split("\n").length + 1)}
+        autoFocus
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") {
+            event.preventDefault();
+            close();
+          } else if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+            event.preventDefault();
+            void send();
+          }
+        }}
+      />
+      <div className="do">
+        <button type="submit" className="btn sm" disabled={sending || text.trim() === ""}>
+          {sending ? "Saving…" : "Send in a branch"}
+        </button>
+        <button type="button" className="btn sm ghost" onClick={close}>
+          Cancel
+        </button>
+        <span className="dim">The original stays where it is.</span>
+        {problem !== undefined && <span role="alert">{problem}</span>}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,103 @@
+// What was taken out of sight: read from the log when it is asked for, with what can be done about it.
+
+import { X } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+
+import { ask } from "../api/client";
+import { history, NOTHING, type Hidden } from "../log/history";
+import type { Entry, TurnView } from "../log/types";
+import { announce } from "../shell/announce";
+import { clockOf } from "../shell/words";
+
+const HOW = { undone: "Taken back", edited: "Said differently", cleared: "Cleared" } as const;
+
+/** Reads a session's log to its end; `tell` hears how many entries came. */
+async function read(session: string, tell: (count: number) => void, signal: AbortSignal): Promise<Hidden[]> {
+  const response = await fetch(`/api/v1/sessions/${session}/events?after=0`, { signal });
+  if (!response.ok || response.body === null) throw new Error("the log cannot be read");
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let known = NOTHING;
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error("the log was cut");
+    const frames = (rest + value).split("\n\n");
+    rest = frames.pop() ?? "";
+    const entries = frames
+      .filter((frame) => frame.startsWith("event: entry\n"))
+      .map((frame) => JSON.parse(frame.slice(frame.indexOf("\ndata: ") + 7)) as Entry);
+    known = history(known, entries);
+    tell(known.state.link.seq);
+    if (frames.some((frame) => frame.startsWith("event: caught_up\n"))) {
+      void reader.cancel();
+      return known.hidden.toReversed();
+    }
+  }
+}
+
+interface Props {
+  session: string;
+  canPutBack: boolean;
+  close: () => void;
+}
+
+export default function History({ session, canPutBack, close }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [hidden, setHidden] = useState<Hidden[]>();
+  const [count, setCount] = useState(0);
+  const [problem, setProblem] = useState(false);
+  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    const stop = new AbortController();
+    read(session, setCount, stop.signal)
+      .then(setHidden)
+      .catch(() => stop.signal.aborted || setProblem(true));
+    return () => stop.abort();
+  }, [session]);
+  const putBack = () =>
+    ask("POST", `/sessions/${session}/put-back`)
+      .then(close)
+      .catch(() => announce("Not put back: the server cannot be reached."));
+  return (
+    <dialog ref={dialog} className="drawer" aria-labelledby="history" onClose={close}>
+      <header className="head">
+        <h2 id="history" className="grow">
+          History
+        </h2>
+        <button type="button" className="icon" aria-label="Close" onClick={() => dialog.current?.close()}>
+          <X aria-hidden="true" />
+        </button>
+      </header>
+      <div className="body">
+        {problem && <p role="alert">The journal could not be read. Nothing is changed; try again.</p>}
+        {hidden === undefined && !problem && <p className="dim num">Reading the journal… {count} entries</p>}
+        {hidden?.length === 0 && <p className="dim">Nothing was taken back here.</p>}
+        {hidden?.map((group, at) => (
+          <section key={group.at} className="gone">
+            <h3>
+              {HOW[group.how]} at {clockOf(group.at)}
+              {at === 0 && canPutBack && (
+                <button type="button" className="btn sm" onClick={() => void putBack()}>
+                  Put back
+                </button>
+              )}
+            </h3>
+            {group.turns.map((turn) => (
+              <Gone key={turn.turn} turn={turn} />
+            ))}
+          </section>
+        ))}
+      </div>
+    </dialog>
+  );
+}
+
+function Gone({ turn }: { turn: TurnView }) {
+  const answer = turn.answer?.parts.flatMap((part) => ("text" in part ? [part.text] : [])).join("\n\n") ?? "";
+  return (
+    <article>
+      <p className="words said">{turn.message.text}</p>
+      {answer !== "" && <p className="words">{answer}</p>}
+    </article>
+  );
+}

@@ -1,0 +1,11 @@
+/** Where no session is, or none that may be seen. */
+export function Nowhere({ why }: { why: string }) {
+  return (
+    <div className="thread">
+      <div className="col push hello">
+        <h1>There is nothing here</h1>
+        <p>{why}</p>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,26 @@
+import { ask } from "../api/client";
+import { announce } from "../shell/announce";
+
+/** At the end of the turns, for as long as it can be undone: what was taken back is not gone. */
+export function TakenBack({ session }: { session: string }) {
+  const putBack = () =>
+    ask("POST", `/sessions/${session}/put-back`)
+      .then(() => announce("Put back."))
+      .catch(() => announce("Not put back: the server cannot be reached."));
+  return (
+    <article className="turn" aria-label="Taken back">
+      <div className="e">
+        <div className="mk" data-marker="taken_back">
+          <span>
+            <b>Turn taken back.</b> The agent no longer reads it. It stays in History.
+          </span>
+          <span className="do">
+            <button type="button" className="btn sm" onClick={() => void putBack()}>
+              Put back
+            </button>
+          </span>
+        </div>
+      </div>
+    </article>
+  );
+}

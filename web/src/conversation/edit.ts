@@ -1,0 +1,31 @@
+// Saying something differently makes a branch: the session that it was said in stays as it is.
+
+import { ask } from "../api/client";
+import { outbox, store } from "../live/store";
+import type { Message, TurnView } from "../log/types";
+
+/** The visible turn before one; none when it is the first. */
+async function turnBefore(session: string, turn: number): Promise<number | undefined> {
+  const state = store.getState().sessions[session]?.state;
+  const at = state?.turns.findIndex(({ id }) => id === turn) ?? -1;
+  if (state !== undefined && at > 0) return state.turns[at - 1]?.id;
+  if (state !== undefined && at === 0 && state.turns_before === 0) return undefined;
+  const path = `/sessions/${session}/turns?before=${turn}&count=1`;
+  return (await ask<{ turns: TurnView[] }>("GET", path)).turns[0]?.turn;
+}
+
+/** Makes the branch and posts the message there; answers which session it is. */
+export async function sayDifferently(
+  session: string,
+  turn: number,
+  message: Message,
+  text: string,
+): Promise<string> {
+  const before = await turnBefore(session, turn);
+  const body = before === undefined ? {} : { turn: before };
+  const made = await ask<{ session: string }>("POST", `/sessions/${session}/branch`, { body });
+  const { attachments = [], model } = message;
+  const posted = { session: made.session, text, attachments, mode: "queue" } as const;
+  outbox.send(model == null ? posted : { ...posted, model });
+  return made.session;
+}

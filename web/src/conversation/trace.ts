@@ -1,0 +1,87 @@
+// What the agent did besides writing: steps that stand together, and short words for them.
+
+import type { Part } from "../log/types";
+
+export type Step = Extract<Part, { reasoning: string } | { call: unknown }>;
+export type Other = Exclude<Part, Step>;
+export type Call = Extract<Part, { call: unknown }>["call"];
+
+/** A part of an answer, or steps without anything between them. Named by where it begins. */
+export type Stretch = { at: number; part: Other } | { at: number; steps: Step[] };
+
+export function isStep(part: Part): part is Step {
+  return "reasoning" in part || "call" in part;
+}
+
+export function stretchesOf(parts: readonly Part[]): Stretch[] {
+  const stretches: Stretch[] = [];
+  for (const [at, part] of parts.entries()) {
+    const last = stretches.at(-1);
+    if (!isStep(part)) stretches.push({ at, part });
+    else if (last !== undefined && "steps" in last) last.steps.push(part);
+    else stretches.push({ at, steps: [part] });
+  }
+  return stretches;
+}
+
+/** What kinds of steps there were: thought 2, ran 3. */
+export function kindsOf(steps: readonly Step[]): string {
+  const thoughts = steps.filter((step) => "reasoning" in step).length;
+  const calls = steps.length - thoughts;
+  return [...(thoughts > 0 ? [`thought ${thoughts}`] : []), ...(calls > 0 ? [`ran ${calls}`] : [])].join(
+    ", ",
+  );
+}
+
+export function failuresOf(steps: readonly Step[]): number {
+  return steps.filter((step) => "call" in step && step.call.state === "failed").length;
+}
+
+/** What a call is doing, or did. `live` when it is what the agent does now. */
+export function verbOf(state: Call["state"], live: boolean): string {
+  switch (state) {
+    case "incomplete":
+      return live ? "Preparing" : "Was going to run";
+    case "running":
+      return "Running";
+    case "may_have_run":
+      return "Was running";
+    case "finished":
+    case "failed":
+      return "Ran";
+  }
+}
+
+function fieldsOf(given: string): [name: string, value: unknown][] | undefined {
+  try {
+    const value: unknown = JSON.parse(given);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? Object.entries(value) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Arguments as a person reads them: a line for each, texts without quotes and escapes. None when they are not JSON. */
+export function readable(given: string): string | undefined {
+  return fieldsOf(given)
+    ?.map(([name, value]) => {
+      const text = typeof value === "string" ? value : written(value);
+      return text.includes("\n") ? `${name}:\n${text.replace(/^/gm, "  ")}` : `${name}: ${text}`;
+    })
+    .join("\n");
+}
+
+const LINE_LETTERS = 60;
+
+function written(value: unknown): string {
+  const line = JSON.stringify(value);
+  return line.length <= LINE_LETTERS ? line : JSON.stringify(value, null, 2);
+}
+
+/** The first text among the arguments: most often what it is about. */
+export function gistOf(given: string): string | undefined {
+  const texts = fieldsOf(given)?.flatMap(([, value]) => (typeof value === "string" ? [value] : []));
+  const line = texts?.[0]?.trim().split("\n")[0]?.trim();
+  return line === "" ? undefined : line;
+}

@@ -1,0 +1,91 @@
+// A block of code, with its colours once they are known. They never change the text: it is cut where they begin and end.
+
+import { useEffect, useState, type ReactNode } from "react";
+
+import { colour, colours } from "./colours";
+import { diffLines } from "./diff";
+import { grammarFor, type Run } from "./kinds";
+
+export interface CodeProps {
+  language: string;
+  text: string;
+  /** Whether the fence is closed: until then the text grows, and stays plain. */
+  closed: boolean;
+}
+
+const DIFFS = new Set(["diff", "patch"]);
+
+export function Code({ language, text, closed }: CodeProps) {
+  return (
+    <figure className="code">
+      <figcaption>
+        <span className="grow">{language}</span>
+        <CopyButton text={text} />
+      </figcaption>
+      {/* Code that scrolls can be reached by keyboard. */}
+      <pre tabIndex={0} role="group" aria-label={language === "" ? "Code" : `Code, ${language}`}>
+        <code>
+          {DIFFS.has(language) ? (
+            <Diff text={text} />
+          ) : (
+            <Coloured language={language} text={text} closed={closed} />
+          )}
+        </code>
+      </pre>
+    </figure>
+  );
+}
+
+export function CopyButton({ text }: { text: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = () => {
+    void navigator.clipboard.writeText(text).then(() => setCopied(true));
+  };
+  return (
+    <button type="button" className="btn sm ghost" onClick={copy} onBlur={() => setCopied(false)}>
+      {copied ? "Copied" : "Copy"}
+    </button>
+  );
+}
+
+/** What changed is told by the sign, by what the element is, and by a bar; the colour repeats it. */
+function Diff({ text }: { text: string }): ReactNode {
+  return diffLines(text).map((line, at) => {
+    const Line = line.kind === "added" ? "ins" : line.kind === "removed" ? "del" : "span";
+    return (
+      <Line key={at} className={`line ${line.kind}`}>
+        {line.text}
+      </Line>
+    );
+  });
+}
+
+function Coloured({ language, text, closed }: CodeProps): ReactNode {
+  const grammar = closed ? grammarFor(language, text) : undefined;
+  const [read, setRead] = useState<{ text: string; runs: readonly Run[] }>();
+  useEffect(() => {
+    if (grammar === undefined) return;
+    let wanted = true;
+    void colour(grammar, text).then((runs) => wanted && setRead({ text, runs }));
+    return () => {
+      wanted = false;
+    };
+  }, [grammar, text]);
+  if (grammar === undefined) return text;
+  const runs = read?.text === text ? read.runs : colours(grammar, text);
+  return runs === undefined || runs.length === 0 ? text : drawn(text, runs);
+}
+
+function drawn(text: string, runs: readonly Run[]): ReactNode {
+  let end = 0;
+  return runs.map(([kind, length], at) => {
+    const words = text.slice(end, (end += length));
+    return kind === "" ? (
+      words
+    ) : (
+      <span key={at} className={kind}>
+        {words}
+      </span>
+    );
+  });
+}

@@ -1,0 +1,96 @@
+// A diagram: its source, and a button that draws it. Drawing needs a lot of code and a frame of its own, so nothing is
+// drawn that nobody asked for.
+
+import { useEffect, useRef, useState } from "react";
+
+import { COLOURS, told, type Asked } from "../diagram/speech";
+import { CopyButton, type CodeProps } from "./Code";
+
+/** Longer ones are not drawn: nobody could read them. */
+const DRAWN_LETTERS_MAX = 20_000;
+
+type Progress = "source" | "drawing" | "failed" | { height: number };
+
+export function Diagram({ text, closed }: CodeProps) {
+  const [progress, setProgress] = useState<Progress>("source");
+  const [hidden, setHidden] = useState(false);
+  const drawn = typeof progress === "object";
+  const framed = drawn || progress === "drawing";
+  const shown = drawn && !hidden;
+  return (
+    <figure className="code">
+      <figcaption>
+        <span className="grow">mermaid</span>
+        {progress === "failed" && <span className="bad">This could not be drawn.</span>}
+        {drawn ? (
+          <button type="button" className="btn sm ghost" onClick={() => setHidden(!hidden)}>
+            {hidden ? "Show diagram" : "Show source"}
+          </button>
+        ) : (
+          closed &&
+          progress !== "failed" &&
+          text.length <= DRAWN_LETTERS_MAX && (
+            <button
+              type="button"
+              className="btn sm ghost"
+              disabled={progress === "drawing"}
+              onClick={() => setProgress("drawing")}
+            >
+              {progress === "drawing" ? "Drawing…" : "Draw diagram"}
+            </button>
+          )
+        )}
+        <CopyButton text={text} />
+      </figcaption>
+      {framed && (
+        <Frame text={text} height={drawn ? progress.height : 0} hidden={!shown} onProgress={setProgress} />
+      )}
+      {/* Kept in the page: what was shown once never shrinks. */}
+      <pre tabIndex={0} role="group" aria-label="Code, mermaid" hidden={shown}>
+        <code>{text}</code>
+      </pre>
+    </figure>
+  );
+}
+
+interface FrameProps {
+  text: string;
+  height: number;
+  hidden: boolean;
+  onProgress: (progress: Progress) => void;
+}
+
+/** The frame has no origin: it is told apart by its window. */
+function Frame({ text, height, hidden, onProgress }: FrameProps) {
+  const frame = useRef<HTMLIFrameElement>(null);
+  useEffect(() => {
+    const listen = ({ source, data }: MessageEvent<unknown>) => {
+      const window = frame.current?.contentWindow;
+      if (window == null || source !== window) return;
+      const news = told(data);
+      if (news === "listening") window.postMessage(asked(text), "*");
+      else if (news === "failed") onProgress("failed");
+      else if (news !== undefined) onProgress({ height: news.drawn.height });
+    };
+    addEventListener("message", listen);
+    return () => removeEventListener("message", listen);
+  }, [text, onProgress]);
+  return (
+    <iframe
+      ref={frame}
+      title="Diagram"
+      className={hidden ? "diagram away" : "diagram"}
+      sandbox="allow-scripts"
+      src="/diagram.html"
+      height={height}
+    />
+  );
+}
+
+function asked(text: string): Asked {
+  const style = getComputedStyle(document.documentElement);
+  const colours = Object.fromEntries(
+    COLOURS.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
+  ) as Asked["colours"];
+  return { text, dark: style.colorScheme === "dark", colours };
+}

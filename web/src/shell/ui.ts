@@ -1,0 +1,17 @@
+// What is open on the page and belongs to no session: nothing of it needs to survive a reload.
+
+import { useStore } from "zustand";
+import { createStore } from "zustand/vanilla";
+
+export interface Ui {
+  /** The turn whose message is being said differently. */
+  editing: { session: string; turn: number } | undefined;
+  /** The turn that is to be brought into sight. */
+  reveal: { session: string; turn: number } | undefined;
+}
+
+export const ui = createStore<Ui>(() => ({ editing: undefined, reveal: undefined }));
+
+export function useUi<T>(pick: (ui: Ui) => T): T {
+  return useStore(ui, pick);
+}
