@@ -65,7 +65,7 @@ pub fn prompt(session: &Session) -> Prompt {
         // A run reads what it said itself, whichever answer a person looks at meanwhile.
         let given = turn.answers().find(|runs| runs.iter().any(|run| Some(run.id) == session.open_run));
         let runs = given.or(turn.answer()).unwrap_or_default();
-        runs.iter().for_each(|run| add_run(&mut messages, run));
+        add_answer(&mut messages, runs);
         size_bytes += messages.iter().map(PromptMessage::size_bytes).sum::<usize>();
         if size_bytes > PROMPT_BYTES_MAX && !prompt.messages.is_empty() {
             prompt.truncated = true;
@@ -95,9 +95,19 @@ fn add_note(session: &Session, prompt: &mut Prompt) {
     }
 }
 
-/// A run as messages: text, reasoning and calls together, then the results, then what followed them.
-fn add_run(messages: &mut Vec<PromptMessage>, run: &Run) {
+/// An answer as messages: text, reasoning and calls together, then the results, then what followed them. A run that goes on
+/// goes on in the same message: providers take one unfinished message at the end, not two.
+fn add_answer(messages: &mut Vec<PromptMessage>, runs: &[Run]) {
     let mut open = Open::default();
+    for run in runs {
+        // Calls are numbered by the run.
+        open.said(messages);
+        add_run(messages, &mut open, run);
+    }
+    open.close(messages);
+}
+
+fn add_run(messages: &mut Vec<PromptMessage>, open: &mut Open, run: &Run) {
     for piece in &run.pieces {
         match piece {
             Piece::Text(text) => open.said(messages).text.push_str(text),
@@ -125,7 +135,6 @@ fn add_run(messages: &mut Vec<PromptMessage>, run: &Run) {
             }
         }
     }
-    open.close(messages);
 }
 
 /// The assistant message that is being put together.
