@@ -42,7 +42,7 @@ export class Report {
 
   verdict() {
     const { target, short } = this;
-    console.log(short.length === 0 ? `${target} ok` : `${target} short: ${short.join(" ")}`);
+    console.log(short.length === 0 ? `${target} ok` : `${target} short: ${[...new Set(short)].join(" ")}`);
     return short.length === 0 ? 0 : 1;
   }
 }

@@ -1,6 +1,7 @@
 // `just e2e [--full] [NAME…]`: every scenario, one line a figure, the verdict last. Two worlds at once: most of the time each
 // waits for something.
 
+import { Report } from "./report.mjs";
 import { scenarios } from "./scenarios/all.mjs";
 import { World } from "./world.mjs";
 
@@ -8,7 +9,7 @@ const WORLDS = 2;
 const full = process.argv.includes("--full");
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const left = Object.entries(scenarios).filter(([name]) => wanted.length === 0 || wanted.includes(name));
-const short = [];
+const report = new Report("e2e");
 
 /** What is wrong after a scenario. */
 async function play(world, scenario) {
@@ -31,10 +32,8 @@ async function inhabit() {
       const [name, scenario] = next;
       const begun = performance.now();
       const wrong = await play(world, scenario);
-      for (const line of wrong) console.log(`# ${line}`);
-      console.log(`# ${name}: ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
-      console.log(`e2e.${name} ${wrong.length} 0 ${wrong.length === 0 ? "ok" : "short"}`);
-      if (wrong.length > 0) short.push(name);
+      report.note(`${name}: ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
+      report.none(name, wrong);
     }
   } finally {
     await world.end();
@@ -43,5 +42,4 @@ async function inhabit() {
 
 if (left.length === 0) throw new Error(`there is no scenario ${wanted}`);
 await Promise.all(Array.from({ length: Math.min(WORLDS, left.length) }, inhabit));
-console.log(short.length === 0 ? "e2e ok" : `e2e short: ${short.join(" ")}`);
-process.exit(short.length === 0 ? 0 : 1);
+process.exit(report.verdict());

@@ -15,6 +15,27 @@ async function cut(world, page, mode, seconds) {
   await page.locator(".strip.ok", { hasText: "nothing missed" }).waitFor({ timeout: 30_000 });
 }
 
+const SENT = ["say 3 of rook", "say 3 of jay"];
+
+/** A page that sends two messages to a server that was just killed. */
+async function sentInVain(world, session) {
+  const page = await world.page();
+  await open(page, world, session);
+  await until("the session is shown", () => page.getByText("Nothing written here gets lost.").isVisible());
+  await world.kill();
+  for (const text of SENT) await say(page, text);
+  return page;
+}
+
+/** Both, in order, once. */
+async function deliveredOnce(world, session) {
+  const { turns } = await world.ask("GET", `/sessions/${session}`);
+  assert.deepEqual(
+    turns.map((turn) => turn.message.text),
+    SENT,
+  );
+}
+
 export const network = {
   async black_hole(world, { full }) {
     const session = await world.session("hole");
@@ -32,12 +53,7 @@ export const network = {
 
   async server_away(world, { full }) {
     const session = await world.session("away");
-    const page = await world.page();
-    await open(page, world, session);
-    await until("the session is shown", () => page.getByText("Nothing written here gets lost.").isVisible());
-    await world.kill();
-    await say(page, "say 3 of rook");
-    await say(page, "say 3 of jay");
+    const page = await sentInVain(world, session);
     await page.locator(".strip").waitFor();
     assert.equal(await page.locator(".said.wait").count(), 2);
     if (full) {
@@ -46,31 +62,18 @@ export const network = {
     }
     await world.serve();
     await shows(page, 3, "jay", 30_000);
-    const { turns } = await world.ask("GET", `/sessions/${session}`);
-    assert.deepEqual(
-      turns.map((turn) => turn.message.text),
-      ["say 3 of rook", "say 3 of jay"],
-    );
+    await deliveredOnce(world, session);
     await until("nothing waits", async () => (await page.locator(".said.wait").count()) === 0);
   },
 
   async outbox_survives_a_reload(world) {
     const session = await world.session("outbox");
-    const page = await world.page();
-    await open(page, world, session);
-    await until("the session is shown", () => page.getByText("Nothing written here gets lost.").isVisible());
-    await world.kill();
-    await say(page, "say 3 of rook");
-    await say(page, "say 3 of jay");
+    const page = await sentInVain(world, session);
     await page.reload().catch(() => undefined);
     await world.serve();
     await open(page, world, session);
     await shows(page, 3, "jay");
-    const { turns } = await world.ask("GET", `/sessions/${session}`);
-    assert.deepEqual(
-      turns.map((turn) => turn.message.text),
-      ["say 3 of rook", "say 3 of jay"],
-    );
+    await deliveredOnce(world, session);
   },
 
   /** The lid is closed: nothing of the browser runs. */

@@ -175,4 +175,41 @@ export const turns = {
     await page.getByRole("button", { name: "New text below" }).waitFor({ timeout: 15_000 });
     assert.ok(Math.abs((await place()) - before) <= 1, "0 px jump");
   },
+
+  /** What is drawn from an answer comes through the same gate as everything else, and changes no word of it. */
+  async drawn(world) {
+    const session = await world.session("drawn");
+    const page = await world.page();
+    await open(page, world, session);
+    await page.getByRole("combobox", { name: "Model" }).selectOption("reciting");
+    const fence = "```";
+    const answer = [`${fence}rust`, "fn heron() {}", fence, "", "$$e = mc^2$$", "", `${fence}mermaid`]
+      .concat(["graph TD; Heron-->Lake", fence, "", "the end"])
+      .join("\n");
+    await say(page, `recite\n${answer}`);
+    await until("it is there", async () => (await answerOf(page)).includes("the end"));
+    await page.locator(".code .k", { hasText: "fn" }).waitFor();
+    await page.locator(".katex").first().waitFor();
+    await page.getByRole("button", { name: "Draw diagram" }).click();
+    await page.getByRole("button", { name: "Show source" }).waitFor({ timeout: 30_000 });
+    const frame = page.frameLocator("iframe.diagram");
+    await frame.locator("svg").getByText("Heron").waitFor();
+    assert.equal(await page.evaluate(() => document.querySelector("iframe.diagram").contentDocument), null);
+  },
+
+  /** What the server refuses is said where it can be seen. */
+  async refusal_is_told(world) {
+    const session = await world.session("refused");
+    const page = await world.page();
+    await open(page, world, session);
+    await say(page, "say 3000 of stork pace 10");
+    await shows(page, 3, "stork");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.locator("[data-marker=stopped]").waitFor();
+    world.network.set("reset");
+    await page.getByRole("button", { name: "Continue" }).click();
+    world.network.set("pass");
+    await page.locator(".strip", { hasText: "Not continued: the server cannot be reached." }).waitFor();
+    await page.getByRole("button", { name: "Close" }).click();
+  },
 };

@@ -1,9 +1,9 @@
 import { CornerDownRight, ListPlus, Pencil, X } from "lucide-react";
 import { useState } from "react";
 
-import { ask, Refused } from "../api/client";
+import { ask } from "../api/client";
 import type { Queued } from "../log/types";
-import { announce } from "../shell/announce";
+import { attempt } from "../shell/attempt";
 
 /** Messages that wait on the server: every device sees them and can change them. */
 export function QueueTray({
@@ -28,10 +28,7 @@ export function QueueTray({
 function Waiting({ session, queued, busy }: { session: string; queued: Queued; busy: boolean }) {
   const [draft, setDraft] = useState<string>();
   const path = `/sessions/${session}/queue/${queued.turn}`;
-  const change = (asked: Promise<unknown>) =>
-    asked.catch((error: unknown) =>
-      announce(error instanceof Refused ? error.detail : "Not changed: the server cannot be reached."),
-    );
+  const change = (asked: Promise<unknown>) => void attempt("changed", asked);
   const steers = queued.mode === "steer";
   if (draft !== undefined) {
     return (
@@ -40,11 +37,8 @@ function Waiting({ session, queued, busy }: { session: string; queued: Queued; b
           className="grow"
           onSubmit={(event) => {
             event.preventDefault();
-            const { attachments } = queued.message;
-            const asked = ask("PUT", path, { body: { text: draft, attachments } }).then(() =>
-              setDraft(undefined),
-            );
-            void change(asked);
+            const body = { ...queued.message, text: draft };
+            change(ask("PUT", path, { body }).then(() => setDraft(undefined)));
           }}
         >
           {/* Not an input, which would drop the ends of lines. */}
@@ -76,23 +70,14 @@ function Waiting({ session, queued, busy }: { session: string; queued: Queued; b
       <span className="clip grow">{queued.message.text}</span>
       {steers && busy && <span className="tag">at the next step</span>}
       {!steers && busy && (
-        <button
-          type="button"
-          className="btn sm ghost"
-          onClick={() => void change(ask("POST", `${path}/steer`))}
-        >
+        <button type="button" className="btn sm ghost" onClick={() => change(ask("POST", `${path}/steer`))}>
           Steer now
         </button>
       )}
       <button type="button" className="icon" aria-label="Edit" onClick={() => setDraft(queued.message.text)}>
         <Pencil aria-hidden="true" />
       </button>
-      <button
-        type="button"
-        className="icon"
-        aria-label="Remove"
-        onClick={() => void change(ask("DELETE", path))}
-      >
+      <button type="button" className="icon" aria-label="Remove" onClick={() => change(ask("DELETE", path))}>
         <X aria-hidden="true" />
       </button>
     </li>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 
 import { insist } from "../api/client";
-import { announce } from "../shell/announce";
+import { attempt } from "../shell/attempt";
 
 /** Says "Stopping…" until the log says that the run ended. */
 export function Stop({ session, run, away }: { session: string; run: number | null; away: boolean }) {
@@ -11,12 +11,9 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
   const stop = async () => {
     if (run === null || away) return;
     setAsked(run);
-    try {
-      await insist("POST", `/sessions/${session}/stop`, { body: { run } });
-    } catch {
-      setAsked(null);
-      announce("Not stopped: the server cannot be reached.");
-    }
+    const stopped = insist("POST", `/sessions/${session}/stop`, { body: { run } });
+    stopped.catch(() => setAsked(null));
+    await attempt("stopped", stopped);
   };
   useEffect(() => {
     const press = (event: KeyboardEvent) => {

@@ -63,11 +63,12 @@ async function bring(
     try {
       if (upload === undefined) {
         const begun = await ask<Known>("POST", "/uploads", { body: { length: file.size } });
-        ({ upload } = begun);
-        tell({ upload, sent: (sent = 0) });
+        [upload, sent] = [begun.upload, 0];
+        tell({ upload, sent });
       }
       const { offset, blob } = await send(upload, sent, file);
-      tell({ sent: (sent = offset), ...(blob === null ? {} : { blob }) });
+      sent = offset;
+      tell({ sent, ...(blob === null ? {} : { blob }) });
       if (blob !== null) return;
     } catch (error) {
       if (error instanceof Refused && error.status === 404) {
@@ -77,8 +78,9 @@ async function bring(
       if (error instanceof Refused && !error.passes && error.status !== 401) {
         return tell({ problem: error.status === 413 ? "Too large: limit is 128 MB" : error.detail });
       }
-      // Where the server stands is known only when it says so.
       await new Promise((resolve) => setTimeout(resolve, AGAIN));
+      if (upload === undefined) continue;
+      // Where the server stands is known only when it says so.
       const known = await ask<Known>("GET", `/uploads/${upload}`).catch(() => undefined);
       if (known !== undefined) sent = known.offset;
     }

@@ -3,10 +3,13 @@
 import { ChevronLeft, ChevronRight, Copy, GitBranch, Pencil, RefreshCw, Undo2 } from "lucide-react";
 import { useLocation } from "wouter";
 
-import { ask, Refused } from "../api/client";
+import { ask } from "../api/client";
+import { proseOf } from "../log/prose";
 import type { TurnView } from "../log/types";
-import { announce } from "../shell/announce";
+import { attempt } from "../shell/attempt";
+import { copy } from "../shell/copy";
 import { ui } from "../shell/ui";
+import { takeBack } from "./undo";
 
 interface ActProps {
   label: string;
@@ -34,17 +37,6 @@ function Act({ label, act, disabled = false, onClick, children }: ActProps) {
   );
 }
 
-/** Says why when it did not happen. */
-function change(asked: Promise<unknown>): void {
-  asked.catch((error: unknown) =>
-    announce(error instanceof Refused ? error.detail : "Not done: the server cannot be reached."),
-  );
-}
-
-function copy(text: string): void {
-  void navigator.clipboard.writeText(text).then(() => announce("Copied."));
-}
-
 interface Props {
   turn: TurnView;
   session: string;
@@ -62,14 +54,11 @@ export function SaidActions({ turn, session, newest }: Props) {
         <Pencil aria-hidden="true" />
       </Act>
       {newest && (
-        <Act
-          label="Take back"
-          onClick={() => change(ask("POST", `/sessions/${session}/undo`, { body: { from: turn.turn } }))}
-        >
+        <Act label="Take back" onClick={() => takeBack(session, turn.turn)}>
           <Undo2 aria-hidden="true" />
         </Act>
       )}
-      <Act label="Copy message" onClick={() => copy(turn.message.text)}>
+      <Act label="Copy message" onClick={() => void copy(turn.message.text)}>
         <Copy aria-hidden="true" />
       </Act>
     </span>
@@ -78,8 +67,6 @@ export function SaidActions({ turn, session, newest }: Props) {
 
 export function AnswerActions({ turn, session, newest, live }: Props & { live: boolean }) {
   const [, go] = useLocation();
-  const text = () =>
-    turn.answer?.parts.flatMap((part) => ("text" in part ? [part.text] : [])).join("\n\n") ?? "";
   const branch = async () => {
     const body = { turn: turn.turn };
     const made = await ask<{ session: string }>("POST", `/sessions/${session}/branch`, { body });
@@ -89,16 +76,20 @@ export function AnswerActions({ turn, session, newest, live }: Props & { live: b
     <span className="acts">
       <Versions turn={turn} session={session} />
       {newest && !live && (
-        <Act label="Retry" act="R" onClick={() => change(ask("POST", `/sessions/${session}/retry`))}>
+        <Act
+          label="Retry"
+          act="R"
+          onClick={() => void attempt("tried again", ask("POST", `/sessions/${session}/retry`))}
+        >
           <RefreshCw aria-hidden="true" />
         </Act>
       )}
       {!live && (
-        <Act label="Branch from here" act="B" onClick={() => change(branch())}>
+        <Act label="Branch from here" act="B" onClick={() => void attempt("branched", branch())}>
           <GitBranch aria-hidden="true" />
         </Act>
       )}
-      <Act label="Copy answer" act="Y" onClick={() => copy(text())}>
+      <Act label="Copy answer" act="Y" onClick={() => void copy(proseOf(turn))}>
         <Copy aria-hidden="true" />
       </Act>
     </span>
@@ -113,7 +104,8 @@ function Versions({ turn, session }: { turn: TurnView; session: string }) {
   const choose = (place: number) => {
     const run = answers[place];
     if (run === undefined) return;
-    change(ask("PUT", `/sessions/${session}/turns/${turn.turn}/answer`, { body: { run } }));
+    const path = `/sessions/${session}/turns/${turn.turn}/answer`;
+    void attempt("changed", ask("PUT", path, { body: { run } }));
   };
   return (
     <span className="ver">

@@ -3,13 +3,12 @@ import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react
 import { Link, useSearch } from "wouter";
 
 import { Composer } from "../composer/Composer";
-import { ask } from "../api/client";
 import { follow } from "../live/store";
 import type { TurnView, View } from "../log/types";
 import { view as viewOf } from "../log/view";
-import { announce } from "../shell/announce";
 import { ui } from "../shell/ui";
 import { useKnown } from "../shell/use";
+import { useAnnouncements } from "./announcements";
 import { Context } from "./Context";
 import { Find } from "./Find";
 import { useTurnKeys } from "./keys";
@@ -19,6 +18,7 @@ import { Strip } from "./Strip";
 import { TakenBack } from "./TakenBack";
 import { Thread } from "./Thread";
 import { Title } from "./Title";
+import { takeBack } from "./undo";
 import { useEarlier } from "./earlier";
 
 const NONE: readonly TurnView[] = [];
@@ -39,13 +39,10 @@ export function Conversation({ session }: { session: string }) {
   const editLast = () => {
     if (newest !== undefined) ui.setState({ editing: { session, turn: newest } });
   };
-  const takeBack = useCallback(() => {
-    if (newest === undefined) return;
-    ask("POST", `/sessions/${session}/undo`, { body: { from: newest } }).catch(() =>
-      announce("Not taken back: the server cannot be reached."),
-    );
+  const takeNewestBack = useCallback(() => {
+    if (newest !== undefined) takeBack(session, newest);
   }, [session, newest]);
-  useTurnKeys(session, takeBack);
+  useTurnKeys(takeNewestBack);
   if (missing !== undefined) return <Nowhere why={missing} />;
   return (
     <>
@@ -129,34 +126,6 @@ function Origin({ session }: { session: string }) {
       <span className="clip">Branch of {title ?? "another session"}</span>
     </Link>
   );
-}
-
-/** Events, never tokens. */
-function useAnnouncements(view: View | undefined): void {
-  const run = view?.run ?? null;
-  const last = view?.turns.at(-1);
-  const marker = last?.marker?.kind;
-  const [before, setBefore] = useState<{ run: number | null; marker: string | undefined }>();
-  useEffect(() => {
-    if (view === undefined) return;
-    setBefore({ run, marker });
-    if (before === undefined) return;
-    if (run !== null && before.run === null) announce("Agent is writing.");
-    else if (run === null && before.run !== null && marker === undefined) announce(finished(last));
-    if (marker === before.marker) return;
-    if (marker === "stopped") announce("Stopped. Everything is kept.");
-    if (marker === "recovering") announce("Interrupted. Recovering output.");
-    if (marker === "recovered") announce("Recovered from the journal.");
-  }, [run, marker, view === undefined]);
-}
-
-function finished(turn: TurnView | undefined): string {
-  const texts = turn?.answer?.parts.flatMap((part) => ("text" in part ? [part.text] : [])) ?? [];
-  const words = texts
-    .join(" ")
-    .split(/\s+/)
-    .filter((word) => word !== "").length;
-  return `Agent finished, ${words} ${words === 1 ? "word" : "words"}.`;
 }
 
 function useTabTitle(view: View | undefined): void {

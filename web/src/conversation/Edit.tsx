@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
 
-import { Refused } from "../api/client";
 import type { Message } from "../log/types";
+import { why } from "../shell/attempt";
 import { ui } from "../shell/ui";
 import { sayDifferently } from "./edit";
 
@@ -28,7 +28,7 @@ export function Edit({ session, turn, message }: Props) {
       go(`/s/${made}`);
     } catch (error) {
       setSending(false);
-      setProblem(error instanceof Refused ? error.detail : "Not sent: the server cannot be reached.");
+      setProblem(why(error, "sent"));
     }
   };
   return (

@@ -3,6 +3,7 @@
 import { ChevronDown, ChevronUp, X } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 
+import { proseOf } from "../log/prose";
 import type { TurnView } from "../log/types";
 import { ui } from "../shell/ui";
 import type { Earlier } from "./earlier";
@@ -14,9 +15,8 @@ interface Props {
   close: () => void;
 }
 
-function textOf({ message, answer }: TurnView): string {
-  const parts = answer?.parts.flatMap((part) => ("text" in part ? [part.text] : [])) ?? [];
-  return [message.text, ...parts].join("\n").toLowerCase();
+function textOf(turn: TurnView): string {
+  return `${turn.message.text}\n${proseOf(turn)}`.toLowerCase();
 }
 
 /** Every place on the page that says the words. */

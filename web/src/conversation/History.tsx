@@ -3,11 +3,11 @@
 import { X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 
-import { ask } from "../api/client";
 import { history, NOTHING, type Hidden } from "../log/history";
+import { proseOf } from "../log/prose";
 import type { Entry, TurnView } from "../log/types";
-import { announce } from "../shell/announce";
 import { clockOf } from "../shell/words";
+import { putBack } from "./undo";
 
 const HOW = { undone: "Taken back", edited: "Said differently", cleared: "Cleared" } as const;
 
@@ -54,10 +54,6 @@ export default function History({ session, canPutBack, close }: Props) {
       .catch(() => stop.signal.aborted || setProblem(true));
     return () => stop.abort();
   }, [session]);
-  const putBack = () =>
-    ask("POST", `/sessions/${session}/put-back`)
-      .then(close)
-      .catch(() => announce("Not put back: the server cannot be reached."));
   return (
     <dialog ref={dialog} className="drawer" aria-labelledby="history" onClose={close}>
       <header className="head">
@@ -77,7 +73,7 @@ export default function History({ session, canPutBack, close }: Props) {
             <h3>
               {HOW[group.how]} at {clockOf(group.at)}
               {at === 0 && canPutBack && (
-                <button type="button" className="btn sm" onClick={() => void putBack()}>
+                <button type="button" className="btn sm" onClick={() => void putBack(session).then(close)}>
                   Put back
                 </button>
               )}
@@ -93,7 +89,7 @@ export default function History({ session, canPutBack, close }: Props) {
 }
 
 function Gone({ turn }: { turn: TurnView }) {
-  const answer = turn.answer?.parts.flatMap((part) => ("text" in part ? [part.text] : [])).join("\n\n") ?? "";
+  const answer = proseOf(turn);
   return (
     <article>
       <p className="words said">{turn.message.text}</p>

@@ -1,5 +1,6 @@
 import { ask } from "../api/client";
 import type { Marker } from "../log/types";
+import { attempt } from "../shell/attempt";
 import { clockOf } from "../shell/words";
 
 interface Props {
@@ -22,14 +23,14 @@ export function MarkerLine({ marker, session, newest = false, wentOn = false }: 
           <button
             type="button"
             className="btn sm"
-            onClick={() => void ask("POST", `/sessions/${session}/continue`)}
+            onClick={() => void attempt("continued", ask("POST", `/sessions/${session}/continue`))}
           >
             Continue
           </button>
           <button
             type="button"
             className="btn sm ghost"
-            onClick={() => void ask("POST", `/sessions/${session}/retry`)}
+            onClick={() => void attempt("tried again", ask("POST", `/sessions/${session}/retry`))}
           >
             Retry
           </button>

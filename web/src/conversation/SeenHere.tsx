@@ -1,24 +1,19 @@
 import { replica } from "../live/store";
+import { proseOf, wordsIn } from "../log/prose";
 import type { TurnView } from "../log/types";
 import { useKnown } from "../shell/use";
 import { exactClock } from "../shell/words";
 
 function transcript(turns: readonly TurnView[]): string {
-  const said = turns.map(({ message, answer }) => {
-    const parts = answer?.parts.flatMap((part) => ("text" in part ? [part.text] : [])) ?? [];
-    return `You:\n${message.text}\n\nAgent:\n${parts.join("\n\n")}\n`;
-  });
-  return said.join("\n");
+  return turns.map((turn) => `You:\n${turn.message.text}\n\nAgent:\n${proseOf(turn)}\n`).join("\n");
 }
-
-const words = (text: string) => text.split(/\s+/).filter((word) => word !== "").length;
 
 /** What the server came back without. It stays on this device until the person lets it go. */
 export function SeenHere({ session, turns }: { session: string; turns: readonly TurnView[] }) {
   const lost = useKnown(({ lost }) => lost[session]);
   if (lost === undefined) return null;
   const text = transcript(lost.turns);
-  const missing = Math.max(1, words(text) - words(transcript(turns.slice(-lost.turns.length))));
+  const missing = Math.max(1, wordsIn(text) - wordsIn(transcript(turns.slice(-lost.turns.length))));
   const save = () => {
     const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
     const link = document.createElement("a");

@@ -1,8 +1,9 @@
-import { Check, WifiOff } from "lucide-react";
+import { Check, Info, WifiOff } from "lucide-react";
 import { useEffect, useState } from "react";
 
 import { tryNow } from "../live/store";
 import { announce } from "../shell/announce";
+import { ui, useUi } from "../shell/ui";
 import { useKnown, useSeconds } from "../shell/use";
 import { exactClock } from "../shell/words";
 
@@ -13,6 +14,7 @@ export function Strip() {
   const away = link.kind === "away";
   const now = useSeconds(away);
   const [back, setBack] = useState<number>();
+  const notice = useUi(({ notice }) => notice);
   const missed = link.kind === "open" ? link.missed : undefined;
   useEffect(() => {
     if (missed === undefined || missed.until - missed.since < 2_000) return;
@@ -37,6 +39,17 @@ export function Strip() {
         </span>
         <button type="button" className="btn sm ghost" onClick={tryNow}>
           Try now
+        </button>
+      </div>
+    );
+  }
+  if (notice !== undefined) {
+    return (
+      <div className="strip">
+        <Info aria-hidden="true" />
+        <span className="grow">{notice}</span>
+        <button type="button" className="btn sm ghost" onClick={() => ui.setState({ notice: undefined })}>
+          Close
         </button>
       </div>
     );

@@ -1,12 +1,7 @@
-import { ask } from "../api/client";
-import { announce } from "../shell/announce";
+import { putBack } from "./undo";
 
 /** At the end of the turns, for as long as it can be undone: what was taken back is not gone. */
 export function TakenBack({ session }: { session: string }) {
-  const putBack = () =>
-    ask("POST", `/sessions/${session}/put-back`)
-      .then(() => announce("Put back."))
-      .catch(() => announce("Not put back: the server cannot be reached."));
   return (
     <article className="turn" aria-label="Taken back">
       <div className="e">
@@ -15,7 +10,7 @@ export function TakenBack({ session }: { session: string }) {
             <b>Turn taken back.</b> The agent no longer reads it. It stays in History.
           </span>
           <span className="do">
-            <button type="button" className="btn sm" onClick={() => void putBack()}>
+            <button type="button" className="btn sm" onClick={() => void putBack(session)}>
               Put back
             </button>
           </span>

@@ -16,6 +16,7 @@ import {
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 
 import type { TurnView, View } from "../log/types";
+import { Hello } from "../shell/Hello";
 import { useKnown } from "../shell/use";
 import { countOf } from "../shell/words";
 import type { Earlier } from "./earlier";
@@ -126,7 +127,11 @@ export function Thread({ session, view, earlier, children }: Props) {
               <WaitingTurn key={message.key} message={message} />
             ))}
           </div>
-          {view !== undefined && count === 0 && waiting.length === 0 && <Nothing />}
+          {view !== undefined && count === 0 && waiting.length === 0 && (
+            <div className="hello">
+              <Hello level="h2" />
+            </div>
+          )}
         </div>
       </div>
       {below && (
@@ -287,16 +292,4 @@ function useFirst(scroller: RefObject<HTMLDivElement | null>, earlier: Earlier, 
   }, [going, coming, missing, scroller]);
   const stay = useCallback(() => setGoing(false), []);
   return { going, goToFirst, stay };
-}
-
-function Nothing() {
-  return (
-    <article className="hello" aria-label="Nothing yet">
-      <h2>Nothing written here gets lost.</h2>
-      <p>
-        Close the tab, lose the Wi-Fi, restart the server. The conversation is on disk before you see it, and
-        it comes back to the exact word.
-      </p>
-    </article>
-  );
 }

@@ -1,7 +1,8 @@
 import { Pencil } from "lucide-react";
 import { useState } from "react";
 
-import { ask, Refused } from "../api/client";
+import { ask } from "../api/client";
+import { why } from "../shell/attempt";
 
 /** The session's name. A click changes it; the name on the page changes when the server says so. */
 export function Title({ session, title }: { session: string; title: string | null }) {
@@ -14,7 +15,7 @@ export function Title({ session, title }: { session: string; title: string | nul
       setDraft(undefined);
       setError(undefined);
     } catch (error) {
-      setError(error instanceof Refused ? error.detail : "Not renamed: the server cannot be reached.");
+      setError(why(error, "renamed"));
     }
   };
   if (draft !== undefined) {

@@ -33,7 +33,7 @@ function act(turn: HTMLElement | null, key: string): boolean {
   return button !== null;
 }
 
-export function useTurnKeys(session: string, takeBack: () => void): void {
+export function useTurnKeys(takeBack: () => void): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       const control = event.ctrlKey || event.metaKey;
@@ -54,5 +54,5 @@ export function useTurnKeys(session: string, takeBack: () => void): void {
     };
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);
-  }, [session, takeBack]);
+  }, [takeBack]);
 }

@@ -97,7 +97,7 @@ export function tryNow(): void {
 export function follow(session: string): () => void {
   const count = followed.get(session) ?? 0;
   followed.set(session, count + 1);
-  if (count === 0) ask_for(session);
+  if (count === 0) askFor(session);
   return () => {
     const left = (followed.get(session) ?? 1) - 1;
     if (left > 0) followed.set(session, left);
@@ -109,7 +109,7 @@ export function follow(session: string): () => void {
 }
 
 /** From where this tab stands, or from the state that the server has. */
-function ask_for(session: string): void {
+function askFor(session: string): void {
   const known = store.getState().sessions[session];
   if (known === undefined) return connection.say({ follow: { session } });
   connection.say({ follow: { session, after: known.state.link.seq, hash: known.hash } });
@@ -120,7 +120,7 @@ function opened(): void {
   const missed = link.kind === "away" ? { missed: { since: link.since, until: Date.now() } } : {};
   store.setState({ link: { kind: "open", ...missed } });
   connection.say({ follow_list: {} });
-  for (const session of followed.keys()) ask_for(session);
+  for (const session of followed.keys()) askFor(session);
   outbox.deliver();
 }
 
@@ -148,7 +148,7 @@ function told(told: Told): void {
     gathered.set(session, waiting);
     flushSoon();
   } else if (told.cut_off !== undefined) {
-    if (followed.has(told.cut_off.session)) ask_for(told.cut_off.session);
+    if (followed.has(told.cut_off.session)) askFor(told.cut_off.session);
   } else if (told.refused !== undefined) {
     refuse(told.refused.session, told.refused.problem.code, told.refused.problem.detail);
   } else if (told.list !== undefined) {
@@ -173,7 +173,7 @@ function refuse(session: string | null, code: string, detail: string): void {
     const known = store.getState().sessions[session];
     if (known !== undefined) replica.exceeded(session, known.state);
     store.setState(({ sessions: { [session]: _, ...sessions } }) => ({ sessions }));
-    ask_for(session);
+    askFor(session);
     return;
   }
   store.setState(({ unknown }) => ({ unknown: { ...unknown, [session]: detail } }));
@@ -231,7 +231,7 @@ function flush(): void {
       put(session, { state, hash: hash ?? known.hash, caughtUp: known.caughtUp || caughtUp });
     } catch (error) {
       if (!(error instanceof Gap)) throw error;
-      ask_for(session);
+      askFor(session);
     }
   }
   gathered.clear();

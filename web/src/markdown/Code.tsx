@@ -2,6 +2,7 @@
 
 import { useEffect, useState, type ReactNode } from "react";
 
+import { copy } from "../shell/copy";
 import { colour, colours } from "./colours";
 import { diffLines } from "./diff";
 import { grammarFor, type Run } from "./kinds";
@@ -38,11 +39,13 @@ export function Code({ language, text, closed }: CodeProps) {
 
 export function CopyButton({ text }: { text: string }) {
   const [copied, setCopied] = useState(false);
-  const copy = () => {
-    void navigator.clipboard.writeText(text).then(() => setCopied(true));
-  };
   return (
-    <button type="button" className="btn sm ghost" onClick={copy} onBlur={() => setCopied(false)}>
+    <button
+      type="button"
+      className="btn sm ghost"
+      onClick={() => void copy(text).then(() => setCopied(true))}
+      onBlur={() => setCopied(false)}
+    >
       {copied ? "Copied" : "Copy"}
     </button>
   );

@@ -4,6 +4,7 @@ import { Conversation } from "../conversation/Conversation";
 import { Nowhere } from "../conversation/Nowhere";
 import { Sidebar } from "../sidebar/Sidebar";
 import { Announcer } from "./Announcer";
+import { Hello } from "./Hello";
 import { SignIn } from "./SignIn";
 import { useRegions } from "./regions";
 import { useKnown } from "./use";
@@ -45,11 +46,7 @@ function Welcome() {
   return (
     <div className="thread">
       <div className="col push hello">
-        <h1>Nothing written here gets lost.</h1>
-        <p>
-          Close the tab, lose the Wi-Fi, restart the server. The conversation is on disk before you see it,
-          and it comes back to the exact word.
-        </p>
+        <Hello level="h1" />
       </div>
     </div>
   );

@@ -1,8 +1,9 @@
 import { useState, type FormEvent } from "react";
 
-import { ask, Refused } from "../api/client";
+import { ask } from "../api/client";
 import { begin } from "../live/store";
 import { Mark } from "./Mark";
+import { why } from "./attempt";
 
 export function SignIn() {
   const [error, setError] = useState<string>();
@@ -15,7 +16,7 @@ export function SignIn() {
       await ask("POST", "/login", { body: { name: form.get("name"), password: form.get("password") } });
       await begin();
     } catch (error) {
-      setError(error instanceof Refused ? error.detail : "The server cannot be reached.");
+      setError(why(error, "signed in"));
       setBusy(false);
     }
   };

@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 
-const PLACE = "everturn.open.";
+const PLACE = "open:";
 
 /** Whether something is open: as it was left last, wherever that was. Things that are shown already stay as they are. */
 export function useRemembered(name: string): [open: boolean, choose: (open: boolean) => void] {

@@ -8,9 +8,11 @@ export interface Ui {
   editing: { session: string; turn: number } | undefined;
   /** The turn that is to be brought into sight. */
   reveal: { session: string; turn: number } | undefined;
+  /** Why what was asked for last was not done. */
+  notice: string | undefined;
 }
 
-export const ui = createStore<Ui>(() => ({ editing: undefined, reveal: undefined }));
+export const ui = createStore<Ui>(() => ({ editing: undefined, reveal: undefined, notice: undefined }));
 
 export function useUi<T>(pick: (ui: Ui) => T): T {
   return useStore(ui, pick);

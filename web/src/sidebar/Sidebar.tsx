@@ -4,7 +4,7 @@ import { Link, useLocation } from "wouter";
 
 import { ask } from "../api/client";
 import type { Line } from "../log/types";
-import { announce } from "../shell/announce";
+import { attempt } from "../shell/attempt";
 import { Mark } from "../shell/Mark";
 import { useKnown, useSeconds } from "../shell/use";
 import { exactClock, whenOf } from "../shell/words";
@@ -18,17 +18,18 @@ function current(path: string): string | undefined {
 export function Sidebar() {
   const list = useKnown(({ list }) => list);
   const [path, go] = useLocation();
-  const begin = async () => {
+  const make = async () => {
     const after = current(path);
     const body = { id: crypto.randomUUID(), ...(after === undefined ? {} : { after }) };
     const { session } = await ask<{ session: string }>("POST", "/sessions", { body });
     go(`/s/${session}`);
   };
+  const begin = () => void attempt("made", make());
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o") {
         event.preventDefault();
-        void begin();
+        begin();
       } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
         // Round the sessions in which something happens.
         const live = list?.filter((line) => line.run != null) ?? [];
@@ -55,7 +56,7 @@ export function Sidebar() {
           className="icon"
           aria-label="New session"
           title="New session (Ctrl Shift O)"
-          onClick={() => void begin().catch(() => announce("The server cannot be reached."))}
+          onClick={begin}
         >
           <Plus aria-hidden="true" />
         </button>

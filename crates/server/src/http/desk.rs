@@ -29,7 +29,7 @@ const STREAMS_MAX: usize = 5_000;
 /// How often it is looked whether another process took somebody's access away.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Changes of drafts that a slow reader may be behind; then it hears of the next one.
+/// Changes of drafts that a slow reader may be behind; then it is told what is kept.
 const DRAFTS_WAITING_MAX: usize = 64;
 
 /// A user writes something else.
@@ -313,14 +313,20 @@ impl Desk {
         session: SessionId,
     ) -> impl futures_util::Stream<Item = Arc<DraftChange>> + Send + 'static {
         let (user, changes) = (self.user(), self.desks.0.drafts.subscribe());
-        stream::unfold(changes, move |mut changes| async move {
+        stream::unfold((self.desks.clone(), changes), move |(desks, mut changes)| async move {
             loop {
                 match changes.recv().await {
                     Ok(change) if change.user == user && change.session == session => {
-                        return Some((change, changes));
+                        return Some((change, (desks, changes)));
                     }
-                    // What was missed is behind what comes next.
-                    Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Ok(_) => {}
+                    // What was missed may have been the last there is; what is kept tells.
+                    Err(broadcast::error::RecvError::Lagged(_)) => {
+                        let kept = desks.aside(move |people| people.draft(user, session)).await;
+                        let text = kept.ok().flatten().unwrap_or_default();
+                        let change = DraftChange { user, session, text, device: String::new() };
+                        return Some((Arc::new(change), (desks, changes)));
+                    }
                     Err(broadcast::error::RecvError::Closed) => return None,
                 }
             }
