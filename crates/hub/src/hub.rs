@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 
 use crate::changes::{Change, Changes, ListFollower};
 use crate::clock::Clock;
-use crate::committer::Committer;
+use crate::committer::{Committer, Trouble};
 use crate::error::{CommandError, StartError};
 use crate::handle::SessionHandle;
 use crate::input::{GivenUp, Input, Retire};
@@ -376,12 +376,17 @@ impl Hub {
     /// # Errors
     /// When there is no such session, or the store refuses.
     pub async fn erase(&self, session: SessionId) -> Result<(), CommandError> {
+        let given_up = self.give_up(session).await?;
+        self.erase_given_up(session, given_up).await
+    }
+
+    /// Has a session's writer leave at once, whatever goes on.
+    pub(crate) async fn give_up(&self, session: SessionId) -> Result<GivenUp, CommandError> {
         let mailbox = self.writer(session).await?;
         let (answer, answered) = oneshot::channel();
         let gone = || CommandError::Doubtful { reason: "the writer stopped".to_owned() };
         mailbox.send(Input::Retire { when: Retire::Now, answer }).await.map_err(|_| gone())?;
-        let given_up = answered.await.map_err(|_| gone())?;
-        self.erase_given_up(session, given_up).await
+        answered.await.map_err(|_| gone())
     }
 
     /// Erases a session that its writer gave up; one that was claimed since is refused.
@@ -454,6 +459,16 @@ impl Hub {
     /// Closes the store, after a drain.
     pub async fn close(&self) {
         self.shared.store.close().await;
+    }
+
+    /// Why the store takes no entries, as that changes.
+    pub fn trouble(&self) -> watch::Receiver<Option<Trouble>> {
+        self.shared.committer.trouble()
+    }
+
+    /// This process among those that use the store.
+    pub fn node(&self) -> NodeId {
+        self.shared.node
     }
 
     /// How the hub and its store are.

@@ -109,6 +109,7 @@ impl Server {
             vault,
             figures: Figures::start(hub.clone(), people.clone(), &config.data)?,
             models: Arc::new(config.models.clone()),
+            on_postgres: config.postgres.is_some(),
             ready: ready.clone(),
         };
         let drain = Duration::from_secs(config.drain_seconds);

@@ -42,6 +42,8 @@ pub(crate) struct App {
     pub(crate) vault: Arc<Vault>,
     pub(crate) models: Arc<Vec<ModelConfig>>,
     pub(crate) figures: Figures,
+    /// Whether sessions are kept on PostgreSQL.
+    pub(crate) on_postgres: bool,
     pub(crate) ready: Arc<AtomicBool>,
 }
 
@@ -78,6 +80,8 @@ impl utoipa::Modify for TokenScheme {
 pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = Gate::new(app.desks.clone(), Description::openapi());
     let gate = route::sessions::add(gate);
+    let gate = route::search::add(gate);
+    let gate = route::log::add(gate);
     let gate = route::projects::add(gate);
     let gate = route::export::add(gate);
     let gate = route::messages::add(gate);
@@ -96,6 +100,7 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::shares::add(gate);
     let gate = route::health::add(gate);
     let gate = route::metrics::add(gate);
+    let gate = route::server::add(gate);
     let gate = reference::add(gate);
     let (routes, openapi) = gate.open();
     reference::describe(&openapi);

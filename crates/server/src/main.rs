@@ -23,6 +23,7 @@
 mod app;
 mod cli;
 mod config;
+mod excerpt;
 mod export;
 mod file;
 mod housekeeping;
@@ -32,6 +33,7 @@ mod models;
 mod password;
 mod people;
 mod redact;
+mod samples;
 mod secret;
 mod spawn;
 mod supervisor;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use session::{BlobHash, Time, UserId};
 use uuid::Uuid;
 
@@ -251,15 +251,7 @@ impl People {
             "SELECT no, time, user, action, about FROM audit WHERE no < ? ORDER BY no DESC LIMIT ?",
         )?;
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let rows = select.query_map(params![before.unwrap_or(i64::MAX), count], |row| {
-            Ok(AuditLine {
-                no: row.get(0)?,
-                time: Time(row.get(1)?),
-                user: row.get::<_, Option<[u8; 16]>>(2)?.map(|id| UserId(Uuid::from_bytes(id))),
-                action: row.get(3)?,
-                about: row.get(4)?,
-            })
-        })?;
+        let rows = select.query_map(params![before.unwrap_or(i64::MAX), count], audit_line)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -276,6 +268,18 @@ impl People {
             .map(Time))
     }
 
+    /// The newest line about something of a kind.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn latest(&self, action: &str) -> Result<Option<AuditLine>, PeopleError> {
+        let connection = self.reading();
+        let mut select = connection.prepare_cached(
+            "SELECT no, time, user, action, about FROM audit WHERE action = ? ORDER BY no DESC LIMIT 1",
+        )?;
+        Ok(select.query_row([action], audit_line).optional()?)
+    }
+
     /// A number that changes whenever somebody, this process or another, changed the file.
     ///
     /// # Errors
@@ -283,6 +287,16 @@ impl People {
     pub fn changes(&self) -> Result<i64, PeopleError> {
         Ok(self.reading().query_row("PRAGMA data_version", [], |row| row.get(0))?)
     }
+}
+
+fn audit_line(row: &Row<'_>) -> rusqlite::Result<AuditLine> {
+    Ok(AuditLine {
+        no: row.get(0)?,
+        time: Time(row.get(1)?),
+        user: row.get::<_, Option<[u8; 16]>>(2)?.map(|id| UserId(Uuid::from_bytes(id))),
+        action: row.get(3)?,
+        about: row.get(4)?,
+    })
 }
 
 fn blob(user: UserId) -> [u8; 16] {

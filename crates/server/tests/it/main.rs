@@ -1,6 +1,7 @@
 //! Through the door: the built binary, real HTTP, a scripted model over real sockets.
 
 mod access;
+mod around;
 mod command_line;
 mod exporting;
 mod following;

@@ -120,7 +120,7 @@ impl Stage {
             // Everything before the silence was taken by then, or the run is over already.
             let log = until_end(&session);
             tokio::select! {
-                () = self.wire.silent.notified() => drop(session.submit(Command::Stop { run: None }).await?),
+                () = self.wire.silent.notified() => drop(session.submit(Command::Stop { run: None, device: None }).await?),
                 ended = log => drop(ended?),
             }
         }
