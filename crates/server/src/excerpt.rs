@@ -9,7 +9,7 @@ const AFTER: usize = 180;
 
 /// A stretch of text; `hit` when it is one of the words that were looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct Piece {
+pub(crate) struct Stretch {
     pub(crate) text: String,
     pub(crate) hit: bool,
 }
@@ -35,17 +35,17 @@ fn plain(word: &str) -> String {
 
 /// A stretch of `text` around the first of the words that were looked for, with all of them marked. Line breaks become
 /// spaces. Where none is there, as for words with other accents, it is the beginning.
-pub(crate) fn around(text: &str, looked_for: &str) -> Vec<Piece> {
+pub(crate) fn around(text: &str, looked_for: &str) -> Vec<Stretch> {
     let wanted: Vec<String> = words(looked_for).map(|(start, end)| plain(&looked_for[start..end])).collect();
     let hits: Vec<(usize, usize)> =
         words(text).filter(|(start, end)| wanted.contains(&plain(&text[*start..*end]))).collect();
     let first = hits.first().map_or(0, |(start, _)| *start);
     let from = text[..first].char_indices().rev().take(BEFORE).last().map_or(first, |(at, _)| at);
     let until = text[first..].char_indices().nth(AFTER).map_or(text.len(), |(at, _)| first + at);
-    let mut pieces = Vec::new();
+    let mut stretches = Vec::new();
     let mut push = |text: &str, hit: bool| {
         if !text.is_empty() {
-            pieces.push(Piece { text: text.replace(['\n', '\r', '\t'], " "), hit });
+            stretches.push(Stretch { text: text.replace(['\n', '\r', '\t'], " "), hit });
         }
     };
     if from > 0 {
@@ -61,7 +61,7 @@ pub(crate) fn around(text: &str, looked_for: &str) -> Vec<Piece> {
     if until < text.len() {
         push("…", false);
     }
-    pieces
+    stretches
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, words: &str) -> String {
-        let show = |piece: Piece| if piece.hit { format!("[{}]", piece.text) } else { piece.text };
+        let show = |stretch: Stretch| if stretch.hit { format!("[{}]", stretch.text) } else { stretch.text };
         around(text, words).into_iter().map(show).collect()
     }
 
@@ -86,16 +86,20 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_around_the_first_word() {
         let text = format!("{}heron{}", "ä".repeat(500), "ö ".repeat(500));
-        let pieces = around(&text, "heron");
+        let stretches = around(&text, "heron");
         // Letters run together: the word begins in mid-word here, so it is none.
-        assert_eq!(pieces.iter().filter(|piece| piece.hit).count(), 0);
+        assert_eq!(stretches.iter().filter(|stretch| stretch.hit).count(), 0);
         let text = format!("{} heron {}", "ä ".repeat(500), "ö ".repeat(500));
-        let pieces = around(&text, "heron");
-        let told: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+        let stretches = around(&text, "heron");
+        let told: String = stretches.iter().map(|stretch| stretch.text.as_str()).collect();
         assert_eq!(told.chars().count(), 1 + BEFORE + AFTER + 1);
         assert!(told.starts_with('…') && told.ends_with('…'));
         assert_eq!(
-            pieces.iter().filter(|piece| piece.hit).map(|piece| piece.text.as_str()).collect::<String>(),
+            stretches
+                .iter()
+                .filter(|stretch| stretch.hit)
+                .map(|stretch| stretch.text.as_str())
+                .collect::<String>(),
             "heron"
         );
     }
@@ -106,7 +110,7 @@ mod tests {
         for (text, words) in
             [("\u{301}a\u{301}b", "a"), ("🦩🦩 🦩", "🦩"), ("İstanbul ist", "istanbul"), ("ß", "SS")]
         {
-            let told: String = around(text, words).into_iter().map(|piece| piece.text).collect();
+            let told: String = around(text, words).into_iter().map(|stretch| stretch.text).collect();
             assert_eq!(told, text);
         }
     }

@@ -13,7 +13,7 @@ use super::super::error::{ErrorCode, Problem};
 use super::super::extract::Asked;
 use super::super::gate::{Gate, Policy};
 use super::sessions::ShelfName;
-use crate::excerpt::{self, Piece};
+use crate::excerpt::{self, Stretch};
 
 /// Hits of an answer, at most and when nothing is said.
 const HITS_MAX: usize = 200;
@@ -70,7 +70,7 @@ struct FoundBody {
     /// When it was said.
     at: Option<i64>,
     /// What stands around the words; the first 40 hits have it.
-    excerpt: Vec<Piece>,
+    excerpt: Vec<Stretch>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
