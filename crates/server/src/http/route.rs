@@ -11,6 +11,7 @@ pub(super) mod login;
 pub(super) mod messages;
 pub(super) mod metrics;
 pub(super) mod models;
+pub(super) mod passkeys;
 pub(super) mod projects;
 pub(super) mod secrets;
 pub(super) mod sessions;
