@@ -22,6 +22,8 @@ use crate::config::{AfterCrashConfig, Config};
 use crate::housekeeping::Housekeeping;
 use crate::http::{self, App, Desks, Front};
 use crate::metrics::Figures;
+use crate::openid::OpenId;
+use crate::passkeys::Passkeys;
 use crate::supervisor;
 use crate::throttle::Throttle;
 use crate::uploads::Uploads;
@@ -103,9 +105,11 @@ impl Server {
             front: Front {
                 hosts: Arc::new(config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect()),
                 proxy: config.proxy,
-                safe: config.tls.is_some() || config.proxy.is_some(),
+                tls: config.tls.is_some(),
             },
             throttle: Arc::new(Throttle::default()),
+            passkeys: Arc::new(Passkeys::default()),
+            openid: Arc::new(OpenId::new(&config.openid, &vault)?),
             vault,
             figures: Figures::start(hub.clone(), people.clone(), &config.data)?,
             models: Arc::new(config.models.clone()),

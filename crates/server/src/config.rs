@@ -1,11 +1,15 @@
 //! The configuration: one TOML file, every field documented, each overridable by the environment.
 
+mod openid;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
+
+pub(crate) use openid::{OpenIdConfig, RoleConfig};
 
 /// Everything that can be set. `docs/configuration.md` shows the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -46,6 +50,9 @@ pub(crate) struct Config {
     pub(crate) run: RunConfig,
     #[serde(default)]
     pub(crate) models: Vec<ModelConfig>,
+    /// Providers of identities that people can log in through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) openid: Vec<OpenIdConfig>,
 }
 
 /// The certificate by which callers know the server, and its key, as PEM.
@@ -220,6 +227,7 @@ impl Default for Config {
             trash_days: trash_days(),
             run: RunConfig::default(),
             models: Vec::new(),
+            openid: Vec::new(),
         }
     }
 }
@@ -259,6 +267,7 @@ impl Config {
         if let Some(host) = self.hosts.iter().find(|host| host.contains(['/', ':', ' ']) || host.is_empty()) {
             bail!("`hosts` has names without scheme or port; this is not one: `{host}`");
         }
+        openid::check(&self.openid)?;
         for model in &self.models {
             if !(model.url.starts_with("http://") || model.url.starts_with("https://")) {
                 bail!("the url of model `{}` is not one: {}", model.name, model.url);

@@ -9,6 +9,7 @@ mod pages;
 mod reference;
 mod route;
 mod sse;
+mod visitor;
 mod wire;
 
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use utoipa::OpenApi;
 
 use crate::config::ModelConfig;
 use crate::metrics::Figures;
+use crate::openid::OpenId;
+use crate::passkeys::Passkeys;
 use crate::throttle::Throttle;
 use crate::vault::Vault;
 use error::{ErrorCode, Problem};
@@ -39,6 +42,8 @@ pub(crate) struct App {
     pub(crate) desks: Desks,
     pub(crate) front: Front,
     pub(crate) throttle: Arc<Throttle>,
+    pub(crate) passkeys: Arc<Passkeys>,
+    pub(crate) openid: Arc<OpenId>,
     pub(crate) vault: Arc<Vault>,
     pub(crate) models: Arc<Vec<ModelConfig>>,
     pub(crate) figures: Figures,
@@ -93,6 +98,7 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::uploads::add(gate);
     let gate = route::models::add(gate);
     let gate = route::login::add(gate);
+    let gate = route::passkeys::add(gate);
     let gate = route::users::add(gate);
     let gate = route::tokens::add(gate);
     let gate = route::audit::add(gate);

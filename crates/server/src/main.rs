@@ -3,12 +3,16 @@
 //! | file | question |
 //! | --- | --- |
 //! | `cli.rs`, `cli/` | what can be asked on the command line? |
-//! | `config.rs` | what can be set? |
+//! | `config.rs`, `config/` | what can be set? |
 //! | `app.rs` | how are store, agent, hub and router put together? |
 //! | `models.rs` | how is a configured model asked? |
 //! | `http.rs`, `http/` | what can be asked over HTTP, and who may? |
 //! | `people.rs` | where are the people of a server kept? |
 //! | `secret.rs`, `password.rs`, `throttle.rs` | what opens the gate, and how often may one be wrong? |
+//! | `passkeys.rs` | how does a device prove whose it is? |
+//! | `openid.rs`, `openid/` | how does a provider of identities say who somebody is? |
+//! | `ceremonies.rs` | what was begun with a browser, and is to be finished by it once? |
+//! | `device.rs` | what is a device called? |
 //! | `vault.rs` | how are secrets kept that the server uses? |
 //! | `redact.rs` | what is never written to the log of the process? |
 //! | `uploads.rs` | which files are on their way in? |
@@ -21,8 +25,10 @@
 //! | `file.rs` | which files may only their owner read? |
 
 mod app;
+mod ceremonies;
 mod cli;
 mod config;
+mod device;
 mod excerpt;
 mod export;
 mod file;
@@ -30,6 +36,8 @@ mod housekeeping;
 mod http;
 mod metrics;
 mod models;
+mod openid;
+mod passkeys;
 mod password;
 mod people;
 mod redact;

@@ -7,6 +7,7 @@ use agent::{ApiKey, KeySource};
 use anyhow::{Context, bail};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret, SecretString};
 use store::people::{By, People};
 
 use crate::config::environment;
@@ -85,7 +86,10 @@ impl Vault {
     }
 
     /// A secret, for whom it is meant.
-    fn secret(&self, name: &str) -> Result<ApiKey, String> {
+    ///
+    /// # Errors
+    /// When there is none by that name, or the key does not open it.
+    pub(crate) fn plain(&self, name: &str) -> Result<SecretString, String> {
         let set = format!("`everturn secret set {name}` keeps one");
         let failed = |error: store::people::PeopleError| error.to_string();
         let sealed = self.people.sealed(name).map_err(failed)?;
@@ -97,8 +101,13 @@ impl Vault {
             String::from_utf8(plain.to_vec()).ok()
         });
         unsealed
-            .map(ApiKey::new)
+            .map(SecretString::from)
             .ok_or_else(|| format!("`{KEY_FILE}` does not open the secret `{name}`; {set}"))
+    }
+
+    /// A secret as the key of a provider of models.
+    fn secret(&self, name: &str) -> Result<ApiKey, String> {
+        self.plain(name).map(|secret| ApiKey::new(secret.expose_secret()))
     }
 }
 

@@ -1,10 +1,12 @@
-//! Who uses the server, and what opens its gate: users, tokens, logins, shares, and the audit trail of all that.
+//! Who uses the server, and what opens its gate: users, passkeys, tokens, logins, shares, and the audit trail of all that.
 //!
 //! A small file of its own beside the logs. Every change is one transaction with its line in the audit trail, and is
 //! seen by every process that has the file open as soon as it is made: nothing here is cached.
 
 mod credentials;
 mod drafts;
+mod identities;
+mod passkeys;
 mod projects;
 mod secrets;
 mod shares;
@@ -21,6 +23,7 @@ use session::{BlobHash, Time, UserId};
 use uuid::Uuid;
 
 pub use credentials::{Credential, NewCredential};
+pub use passkeys::{PASSKEYS_MAX, Passkey};
 pub use projects::{PROJECTS_MAX, Project};
 pub use secrets::SecretLine;
 pub use shares::Share;
@@ -31,11 +34,12 @@ pub const PEOPLE_FILE: &str = "people.db";
 /// Marks a file as ours: "EvTp".
 const APPLICATION_ID: i64 = 0x4576_5470;
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("people/schema.sql"),
     include_str!("people/projects.sql"),
     include_str!("people/secrets.sql"),
     include_str!("people/drafts.sql"),
+    include_str!("people/signin.sql"),
 ];
 const VERSION: usize = MIGRATIONS.len();
 /// How long a change waits for another process that changes the file.
@@ -155,6 +159,14 @@ pub enum PeopleError {
     UnknownUser,
     #[error("a user has at most {PROJECTS_MAX} projects")]
     TooManyProjects,
+    #[error("a user has at most {PASSKEYS_MAX} passkeys")]
+    TooManyPasskeys,
+    #[error("the passkey is known already")]
+    PasskeyKnown,
+    #[error("there is no such passkey")]
+    UnknownPasskey,
+    #[error("who this is at the provider is known already")]
+    IdentityKnown,
     #[error("at least one owner must stay who can use the server")]
     LastOwner,
     #[error(
@@ -203,10 +215,7 @@ impl People {
         let mut connection = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let made = work(&transaction)?;
-        transaction.execute(
-            "INSERT INTO audit (time, user, action, about) VALUES (?, ?, ?, ?)",
-            params![by.now.0, by.user.map(blob), action, about],
-        )?;
+        audit_line(&transaction, by, action, about)?;
         transaction.commit()?;
         Ok(made)
     }
@@ -251,7 +260,7 @@ impl People {
             "SELECT no, time, user, action, about FROM audit WHERE no < ? ORDER BY no DESC LIMIT ?",
         )?;
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let rows = select.query_map(params![before.unwrap_or(i64::MAX), count], audit_line)?;
+        let rows = select.query_map(params![before.unwrap_or(i64::MAX), count], to_audit_line)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -277,7 +286,7 @@ impl People {
         let mut select = connection.prepare_cached(
             "SELECT no, time, user, action, about FROM audit WHERE action = ? ORDER BY no DESC LIMIT 1",
         )?;
-        Ok(select.query_row([action], audit_line).optional()?)
+        Ok(select.query_row([action], to_audit_line).optional()?)
     }
 
     /// A number that changes whenever somebody, this process or another, changed the file.
@@ -289,7 +298,7 @@ impl People {
     }
 }
 
-fn audit_line(row: &Row<'_>) -> rusqlite::Result<AuditLine> {
+fn to_audit_line(row: &Row<'_>) -> rusqlite::Result<AuditLine> {
     Ok(AuditLine {
         no: row.get(0)?,
         time: Time(row.get(1)?),
@@ -297,6 +306,13 @@ fn audit_line(row: &Row<'_>) -> rusqlite::Result<AuditLine> {
         action: row.get(3)?,
         about: row.get(4)?,
     })
+}
+
+fn audit_line(transaction: &Transaction<'_>, by: By, action: &str, about: &str) -> Result<(), PeopleError> {
+    transaction
+        .prepare_cached("INSERT INTO audit (time, user, action, about) VALUES (?, ?, ?, ?)")?
+        .execute(params![by.now.0, by.user.map(blob), action, about])?;
+    Ok(())
 }
 
 fn blob(user: UserId) -> [u8; 16] {

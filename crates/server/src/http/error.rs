@@ -9,6 +9,8 @@ use session::Rejected;
 use store::people::PeopleError;
 use utoipa::ToSchema;
 
+use crate::passkeys::PasskeyError;
+
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:ident, $title:literal;)*) => {
         /// What went wrong, as a word that programs can rely on.
@@ -40,11 +42,13 @@ error_codes! {
     AnotherLog = "another_log", CONFLICT, "The log has another entry there";
     AttachmentNotFound = "attachment_not_found", NOT_FOUND, "There is no such attachment";
     BadName = "bad_name", UNPROCESSABLE_ENTITY, "The name cannot be used";
+    BadPasskey = "bad_passkey", UNPROCESSABLE_ENTITY, "The passkey cannot be used";
     BadPassword = "bad_password", UNPROCESSABLE_ENTITY, "The password cannot be used";
     BadRequest = "bad_request", BAD_REQUEST, "The request cannot be read";
     BadTag = "bad_tag", UNPROCESSABLE_ENTITY, "The tag cannot be used";
     BadTitle = "bad_title", UNPROCESSABLE_ENTITY, "The title cannot be used";
     BeyondEnd = "beyond_end", CONFLICT, "There is no such entry yet";
+    CeremonyOver = "ceremony_over", GONE, "It must be begun again";
     Damaged = "damaged", INTERNAL_SERVER_ERROR, "The session's log is damaged";
     Doubtful = "doubtful", SERVICE_UNAVAILABLE, "It is not known whether it was kept";
     EmptyMessage = "empty_message", UNPROCESSABLE_ENTITY, "A message needs text or an attachment";
@@ -58,6 +62,7 @@ error_codes! {
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "This cannot be done here";
     Moved = "moved", SERVICE_UNAVAILABLE, "Another node writes the session";
     NameTaken = "name_taken", CONFLICT, "The name is taken";
+    NoPasskeysHere = "no_passkeys_here", CONFLICT, "Passkeys do not work at this address";
     NoSuchAnswer = "no_such_answer", NOT_FOUND, "The turn has no such answer";
     NoSuchRoute = "no_such_route", NOT_FOUND, "There is nothing here";
     NoSuchThing = "no_such_thing", NOT_FOUND, "There is nothing by that id";
@@ -182,6 +187,10 @@ impl From<PeopleError> for Problem {
             PeopleError::NameTaken => Self::new(ErrorCode::NameTaken, detail),
             PeopleError::UnknownUser => Self::new(ErrorCode::NoSuchThing, "There is no such user."),
             PeopleError::TooManyProjects => Self::new(ErrorCode::TooManyProjects, detail),
+            PeopleError::TooManyPasskeys => Self::new(ErrorCode::TooMany, detail),
+            PeopleError::PasskeyKnown => Self::new(ErrorCode::BadPasskey, detail),
+            PeopleError::UnknownPasskey => Self::new(ErrorCode::NoSuchThing, "There is no such passkey."),
+            PeopleError::IdentityKnown => Self::new(ErrorCode::NameTaken, detail),
             PeopleError::LastOwner => Self::new(ErrorCode::LastOwner, detail),
             PeopleError::Newer { .. }
             | PeopleError::Foreign
@@ -190,6 +199,22 @@ impl From<PeopleError> for Problem {
                 tracing::error!(%error, "the file of people cannot be used");
                 Self::new(ErrorCode::Unavailable, "Who may what cannot be looked up at the moment.")
             }
+        }
+    }
+}
+
+impl From<PasskeyError> for Problem {
+    fn from(error: PasskeyError) -> Self {
+        let detail = error.to_string();
+        match error {
+            PasskeyError::NoName => Self::new(ErrorCode::NoPasskeysHere, detail),
+            PasskeyError::Over => Self::new(ErrorCode::CeremonyOver, detail),
+            PasskeyError::Wrong(_) | PasskeyError::Unknown => Self::new(ErrorCode::BadPasskey, detail),
+            PasskeyError::Unreadable(_) => {
+                tracing::error!(%error, "a passkey cannot be read");
+                Self::new(ErrorCode::Unavailable, "The passkey could not be looked at; try again.")
+            }
+            PasskeyError::People(error) => error.into(),
         }
     }
 }

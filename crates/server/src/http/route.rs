@@ -12,6 +12,7 @@ pub(super) mod login;
 pub(super) mod messages;
 pub(super) mod metrics;
 pub(super) mod models;
+pub(super) mod passkeys;
 pub(super) mod projects;
 pub(super) mod search;
 pub(super) mod secrets;

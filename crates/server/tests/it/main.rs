@@ -3,12 +3,15 @@
 mod access;
 mod around;
 mod command_line;
+mod device;
 mod exporting;
 mod following;
 mod lists;
 mod living;
+mod openid;
 mod operating;
 mod organising;
+mod passkeys;
 mod people;
 mod posting;
 mod selftest;
