@@ -19,8 +19,10 @@ use axum::middleware;
 use axum::response::IntoResponse;
 use utoipa::OpenApi;
 
-use crate::config::ModelConfig;
 use crate::metrics::Figures;
+use crate::models::Offered;
+use crate::settings::Settings;
+use crate::tasks::Tasks;
 use crate::throttle::Throttle;
 use crate::vault::Vault;
 use error::{ErrorCode, Problem};
@@ -40,7 +42,9 @@ pub(crate) struct App {
     pub(crate) front: Front,
     pub(crate) throttle: Arc<Throttle>,
     pub(crate) vault: Arc<Vault>,
-    pub(crate) models: Arc<Vec<ModelConfig>>,
+    pub(crate) offered: Arc<Offered>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) tasks: Tasks,
     pub(crate) figures: Figures,
     pub(crate) ready: Arc<AtomicBool>,
 }
@@ -88,6 +92,9 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::attachments::add(gate);
     let gate = route::uploads::add(gate);
     let gate = route::models::add(gate);
+    let gate = route::settings::add(gate);
+    let gate = route::preferences::add(gate);
+    let gate = route::tasks::add(gate);
     let gate = route::login::add(gate);
     let gate = route::users::add(gate);
     let gate = route::tokens::add(gate);

@@ -1,12 +1,16 @@
-//! Who uses the server, and what opens its gate: users, tokens, logins, shares, and the audit trail of all that.
+//! Who uses the server, and what opens its gate: users, tokens, logins, shares, and the audit trail of all that; and what
+//! people set while the server runs.
 //!
 //! A small file of its own beside the logs. Every change is one transaction with its line in the audit trail, and is
 //! seen by every process that has the file open as soon as it is made: nothing here is cached.
 
 mod credentials;
 mod drafts;
+mod models;
+mod preferences;
 mod projects;
 mod secrets;
+mod settings;
 mod shares;
 mod users;
 
@@ -21,7 +25,9 @@ use session::{BlobHash, Time, UserId};
 use uuid::Uuid;
 
 pub use credentials::{Credential, NewCredential};
-pub use projects::{PROJECTS_MAX, Project};
+pub use models::{KeptModel, MODELS_MAX};
+pub use preferences::Preferences;
+pub use projects::{PROJECTS_MAX, Project, ProjectChange};
 pub use secrets::SecretLine;
 pub use shares::Share;
 pub use users::User;
@@ -31,11 +37,12 @@ pub const PEOPLE_FILE: &str = "people.db";
 /// Marks a file as ours: "EvTp".
 const APPLICATION_ID: i64 = 0x4576_5470;
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("people/schema.sql"),
     include_str!("people/projects.sql"),
     include_str!("people/secrets.sql"),
     include_str!("people/drafts.sql"),
+    include_str!("people/settings.sql"),
 ];
 const VERSION: usize = MIGRATIONS.len();
 /// How long a change waits for another process that changes the file.
@@ -116,6 +123,28 @@ words! {
     }
 }
 
+words! {
+    /// What a message does that is sent while a run is going on.
+    Busy {
+        /// It waits its turn.
+        Queue = "queue",
+        /// It goes into the run, between two steps.
+        Steer = "steer",
+        /// It stops the run and goes first.
+        Interrupt = "interrupt",
+    }
+}
+
+words! {
+    /// The wire format that a model is asked in.
+    WireName {
+        /// Chat Completions.
+        Openai = "openai",
+        /// Messages.
+        Anthropic = "anthropic",
+    }
+}
+
 impl Role {
     /// The most that this role may do.
     pub fn scope(self) -> Scope {
@@ -155,6 +184,8 @@ pub enum PeopleError {
     UnknownUser,
     #[error("a user has at most {PROJECTS_MAX} projects")]
     TooManyProjects,
+    #[error("at most {MODELS_MAX} models can be added")]
+    TooManyModels,
     #[error("at least one owner must stay who can use the server")]
     LastOwner,
     #[error(
