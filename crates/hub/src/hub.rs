@@ -40,6 +40,32 @@ const OWING: Duration = Duration::from_secs(300);
 /// Sessions recovered at once at start.
 const RECOVER_AT_ONCE: usize = 64;
 
+/// Whether an interrupted run goes on by itself, as it is at this moment: every copy sees what one of them is set to.
+#[derive(Debug, Clone)]
+pub struct CrashPolicy(Arc<AtomicBool>);
+
+impl CrashPolicy {
+    pub fn get(&self) -> AfterCrash {
+        if self.0.load(Ordering::Acquire) { AfterCrash::Continue } else { AfterCrash::Wait }
+    }
+
+    pub fn set(&self, policy: AfterCrash) {
+        self.0.store(policy == AfterCrash::Continue, Ordering::Release);
+    }
+}
+
+impl From<AfterCrash> for CrashPolicy {
+    fn from(policy: AfterCrash) -> Self {
+        Self(Arc::new(AtomicBool::new(policy == AfterCrash::Continue)))
+    }
+}
+
+impl Default for CrashPolicy {
+    fn default() -> Self {
+        AfterCrash::default().into()
+    }
+}
+
 /// How a hub behaves.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -51,7 +77,7 @@ pub struct Settings {
     /// A writer with nothing to do for this long gives its session up.
     pub idle_after: Duration,
     /// Whether an interrupted run goes on by itself.
-    pub after_crash: AfterCrash,
+    pub after_crash: CrashPolicy,
     /// Who takes completed turns.
     pub memory: Remembers,
     /// Suspends, at start, chats that were active so shortly before, and are not known to have been interrupted. Off
@@ -67,7 +93,7 @@ impl Settings {
             slots: 32,
             slots_max: 4_096,
             idle_after: Duration::from_secs(60),
-            after_crash: AfterCrash::default(),
+            after_crash: CrashPolicy::default(),
             memory: Remembers::default(),
             suspend_active_within: None,
         }

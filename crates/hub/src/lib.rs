@@ -49,13 +49,13 @@ pub use committer::Trouble;
 pub use error::{CommandError, FollowError, StartError};
 pub use follow::{Followed, Follower};
 pub use handle::{Acknowledged, SessionHandle};
-pub use hub::{Create, Health, Hub, Settings};
+pub use hub::{CrashPolicy, Create, Health, Hub, Settings};
 pub use library::{
     Counts, DocumentKind, Doing, Hit, ListQuery, ListRow, SaidBy, SearchQuery, Shelf, StoreError, TagCount,
 };
 pub use memory::Remembers;
 pub use past::{Past, PastLine};
-pub use runner::{RunOver, RunProgress, RunRequest, Runner};
+pub use runner::{RunOver, RunProgress, RunRequest, Runner, TitleRequest};
 pub use spool::{Access, Catcher, Frame, Look, SlotDirectory, SlotFile, SlotMedium, Spool, SpoolError};
 pub use transcript::{Hidden, HiddenBy, Transcript, TranscriptTurn};
 pub use trash::Trashed;

@@ -20,10 +20,12 @@ use axum::middleware;
 use axum::response::IntoResponse;
 use utoipa::OpenApi;
 
-use crate::config::ModelConfig;
 use crate::metrics::Figures;
+use crate::models::Offered;
 use crate::openid::OpenId;
 use crate::passkeys::Passkeys;
+use crate::settings::Settings;
+use crate::tasks::Tasks;
 use crate::throttle::Throttle;
 use crate::vault::Vault;
 use error::{ErrorCode, Problem};
@@ -45,7 +47,9 @@ pub(crate) struct App {
     pub(crate) passkeys: Arc<Passkeys>,
     pub(crate) openid: Arc<OpenId>,
     pub(crate) vault: Arc<Vault>,
-    pub(crate) models: Arc<Vec<ModelConfig>>,
+    pub(crate) offered: Arc<Offered>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) tasks: Tasks,
     pub(crate) figures: Figures,
     /// Whether sessions are kept on PostgreSQL.
     pub(crate) on_postgres: bool,
@@ -97,6 +101,9 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::attachments::add(gate);
     let gate = route::uploads::add(gate);
     let gate = route::models::add(gate);
+    let gate = route::settings::add(gate);
+    let gate = route::preferences::add(gate);
+    let gate = route::tasks::add(gate);
     let gate = route::login::add(gate);
     let gate = route::passkeys::add(gate);
     let gate = route::users::add(gate);

@@ -5,7 +5,9 @@
 //! | `cli.rs`, `cli/` | what can be asked on the command line? |
 //! | `config.rs`, `config/` | what can be set? |
 //! | `app.rs` | how are store, agent, hub and router put together? |
-//! | `models.rs` | how is a configured model asked? |
+//! | `models.rs`, `models/` | which models are offered, how is each asked, and does it answer? |
+//! | `settings.rs` | what can be changed while the server runs? |
+//! | `answering.rs` | with what does a run begin? |
 //! | `http.rs`, `http/` | what can be asked over HTTP, and who may? |
 //! | `people.rs` | where are the people of a server kept? |
 //! | `secret.rs`, `password.rs`, `throttle.rs` | what opens the gate, and how often may one be wrong? |
@@ -18,12 +20,14 @@
 //! | `uploads.rs` | which files are on their way in? |
 //! | `export.rs`, `export/` | how does a session leave as a file? |
 //! | `housekeeping.rs` | what is removed when its time has come? |
+//! | `tasks.rs`, `upkeep.rs` | how are backups made and logs verified beside serving? |
 //! | `metrics.rs` | which figures does a server tell? |
 //! | `telemetry.rs` | what is a collector told? |
 //! | `supervisor.rs` | what is the supervisor of the machine told? |
 //! | `tls.rs` | by which certificate is the server known? |
 //! | `file.rs` | which files may only their owner read? |
 
+mod answering;
 mod app;
 mod ceremonies;
 mod cli;
@@ -43,11 +47,14 @@ mod people;
 mod redact;
 mod samples;
 mod secret;
+mod settings;
 mod spawn;
 mod supervisor;
+mod tasks;
 mod telemetry;
 mod throttle;
 mod tls;
+mod upkeep;
 mod uploads;
 mod vault;
 

@@ -75,6 +75,14 @@ impl Vault {
     /// # Errors
     /// When it could not be kept.
     pub(crate) fn keep(&self, by: By, name: &str, secret: &str) -> anyhow::Result<()> {
+        Ok(self.people.keep_sealed(by, name, &self.seal(name, secret)?)?)
+    }
+
+    /// A secret as it can be kept by a name.
+    ///
+    /// # Errors
+    /// When it cannot be sealed.
+    pub(crate) fn seal(&self, name: &str, secret: &str) -> anyhow::Result<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce)?;
         let mut sealed = secret.as_bytes().to_vec();
@@ -82,7 +90,7 @@ impl Vault {
         self.key
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(name), &mut sealed)
             .map_err(|_| anyhow::anyhow!("the secret could not be sealed"))?;
-        Ok(self.people.keep_sealed(by, name, &[&nonce, sealed.as_slice()].concat())?)
+        Ok([&nonce, sealed.as_slice()].concat())
     }
 
     /// A secret, for whom it is meant.
@@ -106,7 +114,7 @@ impl Vault {
     }
 
     /// A secret as the key of a provider of models.
-    fn secret(&self, name: &str) -> Result<ApiKey, String> {
+    pub(crate) fn secret(&self, name: &str) -> Result<ApiKey, String> {
         self.plain(name).map(|secret| ApiKey::new(secret.expose_secret()))
     }
 }

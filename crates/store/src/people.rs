@@ -1,4 +1,5 @@
-//! Who uses the server, and what opens its gate: users, passkeys, tokens, logins, shares, and the audit trail of all that.
+//! Who uses the server, and what opens its gate: users, passkeys, tokens, logins, shares, and the audit trail of all that;
+//! and what people set while the server runs.
 //!
 //! A small file of its own beside the logs. Every change is one transaction with its line in the audit trail, and is
 //! seen by every process that has the file open as soon as it is made: nothing here is cached.
@@ -6,9 +7,12 @@
 mod credentials;
 mod drafts;
 mod identities;
+mod models;
 mod passkeys;
+mod preferences;
 mod projects;
 mod secrets;
+mod settings;
 mod shares;
 mod users;
 
@@ -23,8 +27,10 @@ use session::{BlobHash, Time, UserId};
 use uuid::Uuid;
 
 pub use credentials::{Credential, NewCredential};
+pub use models::{KeptModel, MODELS_MAX};
 pub use passkeys::{PASSKEYS_MAX, Passkey};
-pub use projects::{PROJECTS_MAX, Project};
+pub use preferences::Preferences;
+pub use projects::{PROJECTS_MAX, Project, ProjectChange};
 pub use secrets::SecretLine;
 pub use shares::Share;
 pub use users::User;
@@ -34,12 +40,13 @@ pub const PEOPLE_FILE: &str = "people.db";
 /// Marks a file as ours: "EvTp".
 const APPLICATION_ID: i64 = 0x4576_5470;
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("people/schema.sql"),
     include_str!("people/projects.sql"),
     include_str!("people/secrets.sql"),
     include_str!("people/drafts.sql"),
     include_str!("people/signin.sql"),
+    include_str!("people/settings.sql"),
 ];
 const VERSION: usize = MIGRATIONS.len();
 /// How long a change waits for another process that changes the file.
@@ -120,6 +127,28 @@ words! {
     }
 }
 
+words! {
+    /// What a message does that is sent while a run is going on.
+    Busy {
+        /// It waits its turn.
+        Queue = "queue",
+        /// It goes into the run, between two steps.
+        Steer = "steer",
+        /// It stops the run and goes first.
+        Interrupt = "interrupt",
+    }
+}
+
+words! {
+    /// The wire format that a model is asked in.
+    WireName {
+        /// Chat Completions.
+        Openai = "openai",
+        /// Messages.
+        Anthropic = "anthropic",
+    }
+}
+
 impl Role {
     /// The most that this role may do.
     pub fn scope(self) -> Scope {
@@ -167,6 +196,8 @@ pub enum PeopleError {
     UnknownPasskey,
     #[error("who this is at the provider is known already")]
     IdentityKnown,
+    #[error("at most {MODELS_MAX} models can be added")]
+    TooManyModels,
     #[error("at least one owner must stay who can use the server")]
     LastOwner,
     #[error(

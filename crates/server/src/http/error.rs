@@ -41,13 +41,17 @@ macro_rules! error_codes {
 error_codes! {
     AnotherLog = "another_log", CONFLICT, "The log has another entry there";
     AttachmentNotFound = "attachment_not_found", NOT_FOUND, "There is no such attachment";
+    BadModel = "bad_model", UNPROCESSABLE_ENTITY, "The model cannot be used";
     BadName = "bad_name", UNPROCESSABLE_ENTITY, "The name cannot be used";
     BadPasskey = "bad_passkey", UNPROCESSABLE_ENTITY, "The passkey cannot be used";
     BadPassword = "bad_password", UNPROCESSABLE_ENTITY, "The password cannot be used";
+    BadPlace = "bad_place", UNPROCESSABLE_ENTITY, "The folder cannot be used";
     BadRequest = "bad_request", BAD_REQUEST, "The request cannot be read";
+    BadSetting = "bad_setting", UNPROCESSABLE_ENTITY, "The setting cannot be used";
     BadTag = "bad_tag", UNPROCESSABLE_ENTITY, "The tag cannot be used";
     BadTitle = "bad_title", UNPROCESSABLE_ENTITY, "The title cannot be used";
     BeyondEnd = "beyond_end", CONFLICT, "There is no such entry yet";
+    Busy = "busy", CONFLICT, "A task is going on";
     CeremonyOver = "ceremony_over", GONE, "It must be begun again";
     Damaged = "damaged", INTERNAL_SERVER_ERROR, "The session's log is damaged";
     Doubtful = "doubtful", SERVICE_UNAVAILABLE, "It is not known whether it was kept";
@@ -75,15 +79,19 @@ error_codes! {
     NothingToPutBack = "nothing_to_put_back", CONFLICT, "There is nothing to put back";
     NothingToRetry = "nothing_to_retry", CONFLICT, "There is no turn to answer again";
     NothingToUndo = "nothing_to_undo", CONFLICT, "There is nothing to take back";
+    OnPostgres = "on_postgres", CONFLICT, "Sessions are on PostgreSQL";
     ProjectNotFound = "project_not_found", NOT_FOUND, "There is no such project";
     QueueFull = "queue_full", CONFLICT, "Too many messages are waiting";
     RunsHeld = "runs_held", SERVICE_UNAVAILABLE, "No run starts at the moment";
     SessionExists = "session_exists", CONFLICT, "The id is in use";
     SessionNotFound = "session_not_found", NOT_FOUND, "There is no such session";
+    SetInEnvironment = "set_in_environment", CONFLICT, "It is set in the environment of the server";
+    SetInFile = "set_in_file", CONFLICT, "It is set in the file of the configuration";
     TooLarge = "too_large", PAYLOAD_TOO_LARGE, "The body is too large";
     TooMany = "too_many", TOO_MANY_REQUESTS, "That is too often or too many";
     TooManyAttachments = "too_many_attachments", UNPROCESSABLE_ENTITY, "Too many attachments";
     TooManyIds = "too_many_ids", CONFLICT, "The session has too many ids";
+    TooManyModels = "too_many_models", CONFLICT, "There are too many models";
     TooManyProjects = "too_many_projects", CONFLICT, "There are too many projects";
     TooManyTags = "too_many_tags", UNPROCESSABLE_ENTITY, "The session has too many tags";
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Nothing was kept";
@@ -191,6 +199,7 @@ impl From<PeopleError> for Problem {
             PeopleError::PasskeyKnown => Self::new(ErrorCode::BadPasskey, detail),
             PeopleError::UnknownPasskey => Self::new(ErrorCode::NoSuchThing, "There is no such passkey."),
             PeopleError::IdentityKnown => Self::new(ErrorCode::NameTaken, detail),
+            PeopleError::TooManyModels => Self::new(ErrorCode::TooManyModels, detail),
             PeopleError::LastOwner => Self::new(ErrorCode::LastOwner, detail),
             PeopleError::Newer { .. }
             | PeopleError::Foreign

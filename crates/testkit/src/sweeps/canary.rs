@@ -71,6 +71,12 @@ pub(super) fn never_told(report: &mut Report, home: &Path) -> anyhow::Result<()>
     let logged_in = send(setup.port, &request("POST", "/api/v1/login", "host: localhost\r\n", &login))?;
     let cookie = logged_in.head.split("__host-everturn=").nth(1).and_then(|rest| rest.split(';').next());
     let cookie = cookie.context("a cookie")?.to_owned();
+    // A model that an owner adds, with a key of its own, asked once.
+    let added = "sk-canary-of-settings-0123456789";
+    let described =
+        json!({ "provider": "openai", "url": setup.model_url, "model": "scripted", "key": added });
+    owner.must("PUT", "/models/added", &described)?;
+    owner.must("POST", "/models/added/test", &json!({}))?;
     let wrong = json!({ "name": "bob", "password": "a-canary-of-a-wrong-password" }).to_string();
     send(setup.port, &request("POST", "/api/v1/login", "host: localhost\r\n", &wrong))?;
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("missing").to_owned();
@@ -82,11 +88,23 @@ pub(super) fn never_told(report: &mut Report, home: &Path) -> anyhow::Result<()>
         PASSWORD.to_owned(),
         "a-canary-of-a-wrong-password".to_owned(),
         key.to_owned(),
+        added.to_owned(),
     ];
     let mut answers = Vec::new();
-    for path in
-        ["/sessions", "/users", "/tokens", "/logins", "/audit", "/models", "/me", "/openapi.json", "/nowhere"]
-    {
+    for path in [
+        "/sessions",
+        "/users",
+        "/tokens",
+        "/logins",
+        "/audit",
+        "/models",
+        "/settings",
+        "/secrets",
+        "/server/tasks",
+        "/me",
+        "/openapi.json",
+        "/nowhere",
+    ] {
         answers.push((path.to_owned(), ask(&owner, "GET", &format!("/api/v1{path}"), "")?));
     }
     for path in [

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use hub::{Doing, Shelf};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use session::{Command, Flag, ProjectId, Seq, SessionId, Time, TurnId};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::super::desk::{Desk, Narrow, no_project};
 use super::super::error::{ErrorCode, Problem};
-use super::super::extract::{Asked, AtPath, Body};
+use super::super::extract::{Asked, AtPath, Body, said};
 use super::super::gate::{Gate, Policy};
 use super::super::wire::{Kept, Line, SessionBody};
 
@@ -216,11 +216,6 @@ struct ChangeBody {
     #[serde(default, deserialize_with = "said")]
     #[schema(value_type = Option<Uuid>)]
     project: Option<Option<Uuid>>,
-}
-
-/// What was said, also when that is null.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Uuid>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// Renames, pins, archives or trashes a session, or gives it tags or a project, one of them at a time.
