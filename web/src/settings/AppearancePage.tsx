@@ -55,6 +55,12 @@ export function AppearancePage() {
 function Language() {
   const doing = useDoing();
   const [shown, setShown] = useState<"en" | "de">(() => (language() === "de" ? "de" : "en"));
+  // The other devices are told first: the page is read anew in the other language.
+  const change = async (code: "en" | "de") => {
+    if (!(await doing.run(i18n.t("kept"), () => prefer({ language: code })))) return;
+    setShown(code);
+    setLanguage(code);
+  };
   return (
     <section>
       <Choice
@@ -67,9 +73,7 @@ function Language() {
           ["de", "Deutsch"],
         ]}
         choose={(code) => {
-          setLanguage(code);
-          setShown(code);
-          void doing.run(i18n.t("kept"), () => prefer({ language: code }));
+          void change(code);
         }}
       />
       <Problem of={doing} />

@@ -69,19 +69,19 @@ function Retention() {
         {({ trash_days, set_in_environment = [] }) => (
           <>
             <p>
-              {i18n.t(
-                "{days, plural, one {Kept for # day, then erased.} other {Kept for # days, then erased.}}",
-                {
-                  days: trash_days,
-                },
-              )}
+              {trash_days === 0
+                ? i18n.t("Kept until it is erased by hand.")
+                : i18n.t(
+                    "{days, plural, one {Kept for # day, then erased.} other {Kept for # days, then erased.}}",
+                    { days: trash_days },
+                  )}
             </p>
             {set_in_environment.includes("trash_days") ? (
               <Fixed />
             ) : (
               <form className="form line" key={trash_days} onSubmit={keep}>
                 <label>
-                  {i18n.t("Days in the trash")}
+                  {i18n.t("Days in the trash, or 0 for as long as you like")}
                   <input name="trash_days" type="number" min="0" required defaultValue={trash_days} />
                 </label>
                 <button className="btn" disabled={doing.busy}>

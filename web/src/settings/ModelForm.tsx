@@ -22,7 +22,8 @@ function bodyOf(form: FormData): Record<string, unknown> {
     provider: text("provider"),
     url: text("url"),
     model: text("model"),
-    ...(text("key") === "" ? {} : { key: text("key") }),
+    // A field that is there and empty takes the key away; one that is not there leaves it.
+    ...(form.has("key") ? { key: text("key") } : {}),
     ...number("window_tokens"),
     ...number("output_tokens_max"),
     ...(text("tools") === "" ? {} : { tools: text("tools") === "yes" }),
@@ -80,7 +81,7 @@ export function ModelForm({ model, close, changed }: Props) {
         <span className="hint-in">{i18n.t("As the provider calls it.")}</span>
       </label>
       <Key kept={model?.has_key === true} />
-      <More window={model?.window_tokens} />
+      <More model={model} />
       <Problem of={doing} />
       <div className="do">
         <button className="btn pri" disabled={doing.busy}>
@@ -118,34 +119,34 @@ function Key({ kept }: { kept: boolean }) {
   );
 }
 
-function More({ window }: { window: number | undefined }) {
+function More({ model }: { model: Model | undefined }) {
   return (
     <details>
       <summary>{i18n.t("More")}</summary>
       <label>
         {i18n.t("Tokens that it can read")}
-        <input name="window_tokens" type="number" min="1" defaultValue={window} />
+        <input name="window_tokens" type="number" min="1" defaultValue={model?.window_tokens} />
       </label>
       <label>
         {i18n.t("Tokens that it may write in one step")}
-        <input name="output_tokens_max" type="number" min="1" />
+        <input name="output_tokens_max" type="number" min="1" defaultValue={model?.output_tokens_max} />
       </label>
       <label>
         {i18n.t("Can use tools")}
-        <YesNo name="tools" />
+        <YesNo name="tools" value={model?.tools} />
       </label>
       <label>
         {i18n.t("Goes on from its own words after an interruption")}
-        <YesNo name="takes_prefix" />
+        <YesNo name="takes_prefix" value={model?.takes_prefix} />
       </label>
     </details>
   );
 }
 
-function YesNo({ name }: { name: string }) {
+function YesNo({ name, value }: { name: string; value: boolean | undefined }) {
   return (
-    <select name={name} defaultValue="">
-      <option value="">{i18n.t("As it is")}</option>
+    <select name={name} defaultValue={value === undefined ? "" : value ? "yes" : "no"}>
+      {value === undefined && <option value="">{i18n.t("As is usual")}</option>}
       <option value="yes">{i18n.t("Yes")}</option>
       <option value="no">{i18n.t("No")}</option>
     </select>

@@ -21,6 +21,9 @@ export interface Model {
   url?: string | null;
   from: "file" | "settings";
   has_key: boolean;
+  output_tokens_max?: number;
+  takes_prefix?: boolean;
+  tools?: boolean;
 }
 
 /** A provider may think for a while before it says a word. */

@@ -40,6 +40,16 @@ export function auditWords({ user, action, about: raw }: AuditLine, names: Names
       return i18n.t("{who} added the passkey {about}.", { who, about });
     case "passkey_removed":
       return i18n.t("{who} removed a passkey.", { who });
+    case "passkey_used":
+      return i18n.t("{who} used a passkey.", { who });
+    case "identity_linked":
+      return i18n.t("An account of a provider was linked: {about}.", { about });
+    case "model_set":
+      return i18n.t("{who} added or changed the model {about}.", { who, about });
+    case "model_removed":
+      return i18n.t("{who} removed the model {about}.", { who, about });
+    case "settings_changed":
+      return i18n.t("{who} changed the settings: {about}.", { who, about });
     case "shared":
       return i18n.t("{who} made a link to a session.", { who });
     case "share_withdrawn":

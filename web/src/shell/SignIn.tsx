@@ -137,26 +137,22 @@ function refusedWords(): string | undefined {
   const asked = new URLSearchParams(location.search);
   if (asked.get("login") !== "refused") return undefined;
   switch (asked.get("why")) {
-    case "no_such_user":
-    case "unknown_user":
-      return i18n.t("Nobody here belongs to that account. Ask an owner of this server to add you.");
+    case "not_allowed":
+      return i18n.t("That account may not use this server. Ask one of its owners.");
     case "disabled":
-    case "shut_out":
       return i18n.t("You are shut out of this server. Ask one of its owners.");
-    case "email_not_verified":
-    case "not_verified":
+    case "unverified":
       return i18n.t("The provider has not verified your email address. Verify it there and try again.");
-    case "cancelled":
-    case "access_denied":
+    case "declined":
       return i18n.t(
         "The provider was told not to sign you in. Nothing has changed; try again when you like.",
       );
     case "expired":
-    case "state":
-      return i18n.t("That took too long, or was begun on another page. Please try again.");
-    case "unreachable":
+      return i18n.t("That took too long, or was begun in another browser. Please try again.");
     case "provider":
       return i18n.t("The provider could not be asked. Try again in a while, or sign in another way.");
+    case "too_many":
+      return i18n.t("Too many tries failed. Wait a while, then try again.");
     default:
       return i18n.t("You were not signed in. Try again, or sign in another way.");
   }
