@@ -6,7 +6,7 @@ import { Link } from "wouter";
 import { useKnown } from "../shell/use";
 
 // A server names the reason in its own words; these are those of a disk without room.
-const FULL = /full|no space|space left|room/i;
+const FULL = /\b(full|reserve|space|room)\b/i;
 
 /** The only red strip: the server can keep nothing at the moment. It goes when the server says that it can. */
 export function StoreStrip() {
