@@ -27,6 +27,8 @@ export function SignIn() {
     setError(undefined);
     try {
       await asked;
+      // Why somebody was refused before is not true any more.
+      if (location.search.includes("login=refused")) history.replaceState(null, "", location.pathname);
       await begin();
     } catch (error) {
       setError(turnedAway(error) ? noPasskey() : why(error, i18n.t("signed in")));
