@@ -43,22 +43,22 @@ export function MarkerLine({ marker, session, newest = false, wentOn = false }: 
   );
 }
 
-function StoppedBy({ device, at }: { device: string | null | undefined; at: string }) {
+function StoppedBy({ device, time }: { device: string | null | undefined; time: string }) {
   const other = useOther(device);
   return other === undefined ? (
     <span>
       <Trans
-        id="<0>Stopped by you</0> at {at}. Everything above is kept."
+        id="<0>Stopped by you</0> at {time}. Everything above is kept."
         components={{ 0: <b /> }}
-        values={{ at }}
+        values={{ time }}
       />
     </span>
   ) : (
     <span>
       <Trans
-        id="<0>Stopped on {other}</0> at {at}. Everything above is kept."
+        id="<0>Stopped on {other}</0> at {time}. Everything above is kept."
         components={{ 0: <b /> }}
-        values={{ other, at }}
+        values={{ other, time }}
       />
     </span>
   );
@@ -73,7 +73,7 @@ function Words({ marker, wentOn }: { marker: Marker; wentOn: boolean }) {
           <b>Stopped for your next message.</b> Everything above is kept.
         </span>
       ) : (
-        <StoppedBy device={marker.device} at={at} />
+        <StoppedBy device={marker.device} time={at} />
       );
     case "recovering":
       return (
