@@ -45,7 +45,7 @@ export const settings = {
     assert.equal(turns[0].message.model, "second");
 
     await page.goto(`${world.origin}/settings/models`);
-    await row.getByRole("button", { name: "Make second the default" }).click();
+    await row.getByRole("button", { name: "Make default: second" }).click();
     await models(page).first().filter({ hasText: "second" }).waitFor();
     await row.getByRole("button", { name: "Remove second" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Remove", exact: true }).click();

@@ -70,7 +70,7 @@ export const tokensAndDevices = {
     for (let left = await phones.count(); left > 0; left = await phones.count()) {
       await phones
         .first()
-        .getByRole("button", { name: `End the login of ${PHONE}` })
+        .getByRole("button", { name: `End it: ${PHONE}` })
         .click();
       await until("one less is signed in", async () => (await phones.count()) < left);
     }

@@ -53,7 +53,7 @@ export function Logins() {
                         <button
                           type="button"
                           className="btn sm"
-                          aria-label={i18n.t("End the login of {name}", { name: login.name })}
+                          aria-label={i18n.t("End it: {name}", { name: login.name })}
                           disabled={doing.busy}
                           onClick={() => void doing.run(i18n.t("ended"), end([login]))}
                         >

@@ -105,7 +105,7 @@ function Row({ model, first, owner, edit, changed }: RowProps) {
             <button
               type="button"
               className="btn sm"
-              aria-label={i18n.t("Make {name} the default", { name })}
+              aria-label={i18n.t("Make default: {name}", { name })}
               disabled={doing.busy}
               onClick={() =>
                 void doing.run(i18n.t("changed"), async () => {
