@@ -24,6 +24,8 @@ export class Refused extends Error {
 interface Asked {
   body?: unknown;
   key?: string;
+  /** How long the answer may take, where it is not the server alone that gives it. */
+  patience?: number;
 }
 
 /** A connection that the network lost swallows what is sent on it and says nothing; asking again takes another one. */
@@ -37,7 +39,7 @@ export async function ask<T>(method: string, path: string, asked: Asked = {}): P
     method,
     headers,
     body: asked.body === undefined ? null : JSON.stringify(asked.body),
-    signal: AbortSignal.timeout(PATIENCE),
+    signal: AbortSignal.timeout(asked.patience ?? PATIENCE),
   });
   const text = await response.text();
   if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;

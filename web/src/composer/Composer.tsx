@@ -32,7 +32,9 @@ export function Composer({ session, view, onEditLast }: Props) {
   const uploads = useUploads(session);
   const [model, chooseModel] = useModel(session);
   const [problem, setProblem] = useState<string>();
-  const [mode, setMode] = useState<Mode>("queue");
+  const preferred = useKnown(({ preferences }) => preferences?.busy ?? "queue");
+  const [chosen, setMode] = useState<Mode>();
+  const mode = chosen ?? preferred;
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const away = useKnown(({ link }) => link.kind === "away");

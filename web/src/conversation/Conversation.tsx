@@ -1,4 +1,5 @@
-import { ArrowLeft, GitBranch, History as HistoryIcon, Search } from "lucide-react";
+import { i18n } from "@lingui/core";
+import { ArrowLeft, GitBranch, History as HistoryIcon, ScrollText, Search } from "lucide-react";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { Link, useSearch } from "wouter";
 
@@ -22,11 +23,13 @@ import { takeBack } from "./undo";
 import { useEarlier } from "./earlier";
 
 const NONE: readonly TurnView[] = [];
+const BreakIt = lazy(() => import("../first/BreakIt"));
 const History = lazy(() => import("./History"));
 
 export function Conversation({ session }: { session: string }) {
   const known = useKnown(({ sessions }) => sessions[session]);
   const missing = useKnown(({ unknown }) => unknown[session]);
+  const owner = useKnown(({ user }) => user?.role === "owner");
   useEffect(() => follow(session), [session]);
   const view = useMemo(() => (known === undefined ? undefined : viewOf(known.state)), [known]);
   const earlier = useEarlier(session, view);
@@ -62,6 +65,14 @@ export function Conversation({ session }: { session: string }) {
         >
           <Search aria-hidden="true" />
         </button>
+        <Link
+          href={`/s/${session}/timeline`}
+          className="icon no-p"
+          aria-label={i18n.t("Timeline")}
+          title={i18n.t("Timeline")}
+        >
+          <ScrollText aria-hidden="true" />
+        </Link>
         <button type="button" className="icon" aria-label="History" onClick={() => setHistory(true)}>
           <HistoryIcon aria-hidden="true" />
         </button>
@@ -75,6 +86,11 @@ export function Conversation({ session }: { session: string }) {
         />
       )}
       <Strip />
+      {owner && view?.tags?.includes("scratch") === true && (
+        <Suspense>
+          <BreakIt session={session} view={view} />
+        </Suspense>
+      )}
       <Thread session={session} view={view} earlier={earlier}>
         {view?.can_put_back === true && <TakenBack session={session} />}
         <SeenHere session={session} turns={view?.turns ?? []} />

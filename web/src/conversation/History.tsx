@@ -1,7 +1,9 @@
 // What was taken out of sight: read from the log when it is asked for, with what can be done about it.
 
+import { i18n } from "@lingui/core";
 import { X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
+import { Link } from "wouter";
 
 import { history, NOTHING, type Hidden } from "../log/history";
 import { proseOf } from "../log/prose";
@@ -65,6 +67,11 @@ export default function History({ session, canPutBack, close }: Props) {
         </button>
       </header>
       <div className="body">
+        <p>
+          <Link href={`/s/${session}/timeline`}>
+            {i18n.t("Everything that happened here, in the timeline")}
+          </Link>
+        </p>
         {problem && <p role="alert">The journal could not be read. Nothing is changed; try again.</p>}
         {hidden === undefined && !problem && <p className="dim num">Reading the journal… {count} entries</p>}
         {hidden?.length === 0 && <p className="dim">Nothing was taken back here.</p>}

@@ -1,7 +1,10 @@
+import { Trans } from "@lingui/react";
+
 import { ask } from "../api/client";
 import type { Marker } from "../log/types";
 import { attempt } from "../shell/attempt";
 import { clockOf } from "../shell/words";
+import { useOther } from "./device";
 
 interface Props {
   marker: Marker;
@@ -40,6 +43,27 @@ export function MarkerLine({ marker, session, newest = false, wentOn = false }: 
   );
 }
 
+function StoppedBy({ device, time }: { device: string | null | undefined; time: string }) {
+  const other = useOther(device);
+  return other === undefined ? (
+    <span>
+      <Trans
+        id="<0>Stopped by you</0> at {time}. Everything above is kept."
+        components={{ 0: <b /> }}
+        values={{ time }}
+      />
+    </span>
+  ) : (
+    <span>
+      <Trans
+        id="<0>Stopped on {other}</0> at {time}. Everything above is kept."
+        components={{ 0: <b /> }}
+        values={{ other, time }}
+      />
+    </span>
+  );
+}
+
 function Words({ marker, wentOn }: { marker: Marker; wentOn: boolean }) {
   const at = clockOf(marker.at);
   switch (marker.kind) {
@@ -49,9 +73,7 @@ function Words({ marker, wentOn }: { marker: Marker; wentOn: boolean }) {
           <b>Stopped for your next message.</b> Everything above is kept.
         </span>
       ) : (
-        <span>
-          <b>Stopped by you</b> at {at}. Everything above is kept.
-        </span>
+        <StoppedBy device={marker.device} time={at} />
       );
     case "recovering":
       return (

@@ -75,6 +75,9 @@ export function Thread({ session, view, earlier, children }: Props) {
     stay();
     toEnd();
   };
+  const empty = view !== undefined && count === 0 && waiting.length === 0;
+  // A feed holds turns and nothing else: what stands in their place is none.
+  const feed = empty ? {} : { role: "feed", "aria-label": "Turns", "aria-busy": view?.run != null };
   return (
     <div className="area">
       {going && earlier.coming !== undefined && (
@@ -102,7 +105,7 @@ export function Thread({ session, view, earlier, children }: Props) {
         role="region"
         aria-label="Conversation"
       >
-        <div className="col push" role="feed" aria-label="Turns" aria-busy={view?.run != null} ref={column}>
+        <div className="col push" {...feed} ref={column}>
           <Settled
             turns={settled}
             before={earlier.missing}
@@ -127,7 +130,7 @@ export function Thread({ session, view, earlier, children }: Props) {
               <WaitingTurn key={message.key} message={message} />
             ))}
           </div>
-          {view !== undefined && count === 0 && waiting.length === 0 && (
+          {empty && (
             <div className="hello">
               <Hello level="h2" />
             </div>

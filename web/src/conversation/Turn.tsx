@@ -1,15 +1,17 @@
 // One turn: what was said, and all that answers it. The same component and the same nodes while it is live, stopped,
 // recovered and settled; only its marker changes.
 
+import { i18n } from "@lingui/core";
 import { memo } from "react";
 
 import type { Waiting } from "../live/outbox";
 import { outbox } from "../live/store";
-import type { Part, TurnView } from "../log/types";
+import type { Message, Part, TurnView } from "../log/types";
 import { useUi } from "../shell/ui";
 import { useKnown, useSeconds } from "../shell/use";
 import { clockOf, spanOf } from "../shell/words";
 import { AnswerActions, SaidActions } from "./Actions";
+import { useOther } from "./device";
 import { Edit } from "./Edit";
 import { MarkerLine } from "./MarkerLine";
 import { Parts } from "./Parts";
@@ -43,6 +45,7 @@ export const Turn = memo(
           <div className="who">
             <b>You</b>
             <time className="num">{clockOf(turn.posted_at)}</time>
+            <From message={turn.message} />
             <SaidActions turn={turn} session={session} newest={newest} />
           </div>
           <Said message={turn.message} />
@@ -70,6 +73,13 @@ export const Turn = memo(
     one.place["aria-setsize"] === other.place["aria-setsize"] &&
     one.place["aria-posinset"] === other.place["aria-posinset"],
 );
+
+/** Where a message was written, when that was not here. */
+function From({ message }: { message: Message }) {
+  const device = useOther(message.device);
+  if (device === undefined) return null;
+  return <span>{i18n.t("from {device}", { device })}</span>;
+}
 
 function knotOf(turn: TurnView): string {
   switch (turn.marker?.kind) {

@@ -3,6 +3,8 @@
 
 import { useEffect } from "react";
 
+import { isOn } from "../shell/remembered";
+
 const AREA = '[role="region"][aria-label="Conversation"]';
 
 function turns(): HTMLElement[] {
@@ -45,6 +47,7 @@ export function useTurnKeys(takeBack: () => void): void {
       if (
         control ||
         event.altKey ||
+        !isOn("letters") ||
         !target.closest(AREA) ||
         /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
       )

@@ -6,8 +6,9 @@ import { createStore } from "zustand/vanilla";
 import { ask, insist, Refused } from "../api/client";
 import { Gap, fold } from "../log/fold";
 import type { Entry, Line, State } from "../log/types";
+import { language, setLanguage } from "../words/language";
 import { Connection, type Draft, type Told } from "./connection";
-import { Outbox, type Waiting } from "./outbox";
+import { Outbox, type Mode, type Waiting } from "./outbox";
 import { Replica, type Seen } from "./seen";
 
 export interface Session {
@@ -17,6 +18,9 @@ export interface Session {
   /** Whether everything up to the end of the log has come. */
   caughtUp: boolean;
 }
+
+/** Where this device keeps who signed in last, so that it can be told that a login ended. */
+export const SIGNED_IN = "signed_in";
 
 /** How this page calls itself, so that it knows its own words when they come back. */
 export const DEVICE = crypto.randomUUID();
@@ -28,6 +32,24 @@ export interface Model {
   window_tokens: number;
 }
 
+/** Who is here. */
+export interface User {
+  user: string;
+  name: string;
+  role: string;
+  has_password?: boolean;
+  passkeys?: number;
+}
+
+/** What a person prefers, on every device. */
+export interface Preferences {
+  /** What a message does that is sent while the agent works. */
+  busy: Mode;
+  language: string | null;
+  notify: boolean;
+  first_run_done: boolean;
+}
+
 /** How the connection stands. */
 export type Link =
   | { kind: "opening" }
@@ -35,7 +57,12 @@ export type Link =
   | { kind: "away"; since: number };
 
 export interface Known {
-  user: { name: string } | null | undefined;
+  user: User | null | undefined;
+  preferences: Preferences | undefined;
+  /** What this login is called, by which messages of the person's other devices are told apart. */
+  device: string | undefined;
+  /** Why the server keeps nothing at the moment; none while it does. */
+  unwritable: { problem: string } | undefined;
   link: Link;
   sessions: Record<string, Session>;
   list: Line[] | undefined;
@@ -53,6 +80,9 @@ export interface Known {
 
 export const store = createStore<Known>(() => ({
   user: undefined,
+  preferences: undefined,
+  device: undefined,
+  unwritable: undefined,
   link: { kind: "opening" },
   sessions: {},
   list: undefined,
@@ -78,15 +108,46 @@ export const replica = new Replica(store);
 export async function begin(): Promise<void> {
   outbox.load();
   try {
-    const user = await ask<{ name: string }>("GET", "/me");
+    const user = await ask<User>("GET", "/me");
+    const before = localStorage.getItem(SIGNED_IN);
+    localStorage.setItem(SIGNED_IN, user.user);
+    // Somebody else signs in here: nothing of what was shown is theirs.
+    if (Object.keys(store.getState().sessions).length > 0 && before !== user.user) return location.reload();
     store.setState({ user });
+    readPersonal();
     connection.start();
-    void insist<{ models: Model[] }>("GET", "/models").then(({ models }) => store.setState({ models }));
+    readModels().catch(() => undefined);
     outbox.deliver();
   } catch (error) {
     if (error instanceof Refused && error.status === 401) store.setState({ user: null });
     else setTimeout(() => void begin(), 1_000);
   }
+}
+
+/** What belongs to the person and not to a session. A page does without it until it comes. */
+function readPersonal(): void {
+  const personal = async () => {
+    const preferences = await insist<Preferences>("GET", "/me/preferences");
+    store.setState({ preferences });
+    if (preferences.language !== null && preferences.language !== language())
+      setLanguage(preferences.language === "de" ? "de" : "en");
+  };
+  const device = async () => {
+    const { logins } = await insist<{ logins: { name: string; this: boolean }[] }>("GET", "/logins");
+    store.setState({ device: logins.find((login) => login.this)?.name });
+  };
+  for (const read of [personal, device]) read().catch(() => undefined);
+}
+
+/** Reads the models again, because they were changed. */
+export async function readModels(): Promise<void> {
+  const { models } = await insist<{ models: Model[] }>("GET", "/models");
+  store.setState({ models });
+}
+
+/** Cuts this page's connection for a while, for who wants to see that it does no harm. */
+export function cutFor(millis: number): void {
+  connection.cut(millis);
 }
 
 export function tryNow(): void {
@@ -118,7 +179,8 @@ function askFor(session: string): void {
 function opened(): void {
   const { link } = store.getState();
   const missed = link.kind === "away" ? { missed: { since: link.since, until: Date.now() } } : {};
-  store.setState({ link: { kind: "open", ...missed } });
+  // A server that cannot keep anything says so right after the beginning.
+  store.setState({ link: { kind: "open", ...missed }, unwritable: undefined });
   connection.say({ follow_list: {} });
   for (const session of followed.keys()) askFor(session);
   outbox.deliver();
@@ -161,6 +223,9 @@ function told(told: Told): void {
   } else if (told.draft !== undefined) {
     const { draft } = told;
     store.setState(({ drafts }) => ({ drafts: { ...drafts, [draft.session]: draft } }));
+  } else if (told.store !== undefined) {
+    const { writable, problem } = told.store;
+    store.setState({ unwritable: writable ? undefined : { problem: problem ?? "" } });
   } else if (told.list_cut_off !== undefined) {
     connection.say({ follow_list: {} });
   }

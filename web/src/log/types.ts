@@ -5,7 +5,8 @@ import type { components } from "../api/schema";
 type Schemas = components["schemas"];
 
 export type Event = Schemas["Event"];
-export type Message = Schemas["Message"];
+/** `device` is which of the user's logins or tokens sent it. */
+export type Message = Schemas["Message"] & { device?: string | null };
 export type Attachment = Schemas["Attachment"];
 export type RunEnd = Schemas["RunEnd"];
 export type Usage = Schemas["Usage"];
@@ -21,7 +22,8 @@ export type Ledger = Schemas["Ledger"];
 export type View = Schemas["View"];
 export type TurnView = Schemas["TurnView"];
 export type Part = Schemas["Part"];
-export type Marker = Schemas["Marker"];
+/** `device` is where a run was stopped. */
+export type Marker = Schemas["Marker"] & { device?: string | null };
 export type Problem = Schemas["Problem"];
 export type Line = Schemas["Line"];
 

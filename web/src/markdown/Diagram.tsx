@@ -88,9 +88,17 @@ function Frame({ text, height, hidden, onProgress }: FrameProps) {
 }
 
 function asked(text: string): Asked {
-  const style = getComputedStyle(document.documentElement);
+  // A variable has one value for light and one for dark; which of them is seen is known where it is used.
+  const probe = document.createElement("span");
+  document.body.append(probe);
+  const seen = (colour: string) => {
+    probe.style.color = colour;
+    return getComputedStyle(probe).color;
+  };
   const colours = Object.fromEntries(
-    COLOURS.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
+    COLOURS.map((name) => [name, seen(`var(--${name})`)]),
   ) as Asked["colours"];
-  return { text, dark: style.colorScheme === "dark", colours };
+  const dark = seen("light-dark(white, black)") === "rgb(0, 0, 0)";
+  probe.remove();
+  return { text, dark, colours };
 }

@@ -1,4 +1,5 @@
-import { Check, CloudOff, Plus } from "lucide-react";
+import { i18n } from "@lingui/core";
+import { Check, CloudOff, Plus, Settings } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 
@@ -51,6 +52,9 @@ export function Sidebar() {
       <div className="brand">
         <Mark />
         <b className="grow">Everturn</b>
+        <Link href="/settings" className="icon" aria-label={i18n.t("Settings")} title={i18n.t("Settings")}>
+          <Settings aria-hidden="true" />
+        </Link>
         <button
           type="button"
           className="icon"
