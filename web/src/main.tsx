@@ -1,16 +1,24 @@
+import { i18n } from "@lingui/core";
+import { I18nProvider } from "@lingui/react";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
 import { begin } from "./live/store";
 import { App } from "./shell/App";
+import { speak } from "./words/language";
 import "./styles/app.css";
 
 const root = document.getElementById("root");
 if (root !== null) {
+  const spoken = speak();
   void begin();
-  createRoot(root).render(
-    <StrictMode>
-      <App />
-    </StrictMode>,
+  void spoken.then(() =>
+    createRoot(root).render(
+      <StrictMode>
+        <I18nProvider i18n={i18n}>
+          <App />
+        </I18nProvider>
+      </StrictMode>,
+    ),
   );
 }

@@ -1,3 +1,4 @@
+import { i18n } from "@lingui/core";
 import { useEffect, useState } from "react";
 
 import { insist } from "../api/client";
@@ -13,7 +14,7 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
     setAsked(run);
     const stopped = insist("POST", `/sessions/${session}/stop`, { body: { run } });
     stopped.catch(() => setAsked(null));
-    await attempt("stopped", stopped);
+    await attempt(i18n.t("stopped"), stopped);
   };
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
@@ -33,10 +34,10 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
     const timer = setTimeout(() => setAgain(false), 1_500);
     return () => clearTimeout(timer);
   }, [again]);
-  const why = away ? "You can stop it when the connection is back" : undefined;
+  const why = away ? i18n.t("You can stop it when the connection is back") : undefined;
   return (
     <>
-      {again && !stopping && <span className="dim">Esc again to stop</span>}
+      {again && !stopping && <span className="dim">{i18n.t("Esc again to stop")}</span>}
       <button
         type="button"
         className="stop"
@@ -44,7 +45,7 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
         title={why}
         onClick={() => void stop()}
       >
-        <i aria-hidden="true" /> {stopping ? "Stopping…" : "Stop"}
+        <i aria-hidden="true" /> {stopping ? i18n.t("Stopping…") : i18n.t("Stop")}
       </button>
     </>
   );

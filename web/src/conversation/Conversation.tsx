@@ -1,7 +1,9 @@
+import { i18n } from "@lingui/core";
 import { ArrowLeft, GitBranch, History as HistoryIcon, Search } from "lucide-react";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { Link, useSearch } from "wouter";
 
+import { withKeys } from "../commands/spelling";
 import { Composer } from "../composer/Composer";
 import { follow } from "../live/store";
 import type { TurnView, View } from "../log/types";
@@ -47,7 +49,7 @@ export function Conversation({ session }: { session: string }) {
   return (
     <>
       <header className="head">
-        <Link href="/" className="icon only-p" aria-label="Back to sessions">
+        <Link href="/" className="icon only-p" aria-label={i18n.t("Back to sessions")}>
           <ArrowLeft aria-hidden="true" />
         </Link>
         <Title session={session} title={view?.title ?? null} />
@@ -56,13 +58,18 @@ export function Conversation({ session }: { session: string }) {
         <button
           type="button"
           className="icon no-p"
-          aria-label="Find in this session"
-          title="Find in this session (Ctrl F)"
+          aria-label={i18n.t("Find in this session")}
+          title={withKeys(i18n.t("Find in this session"), "Mod+F")}
           onClick={() => setFinding(true)}
         >
           <Search aria-hidden="true" />
         </button>
-        <button type="button" className="icon" aria-label="History" onClick={() => setHistory(true)}>
+        <button
+          type="button"
+          className="icon"
+          aria-label={i18n.t("History")}
+          onClick={() => setHistory(true)}
+        >
           <HistoryIcon aria-hidden="true" />
         </button>
       </header>
@@ -121,15 +128,21 @@ function useAskedTurn(session: string): void {
 function Origin({ session }: { session: string }) {
   const title = useKnown(({ list }) => list?.find((line) => line.session === session)?.title);
   return (
-    <Link href={`/s/${session}`} className="origin" title="The session that this one is a branch of">
+    <Link
+      href={`/s/${session}`}
+      className="origin"
+      title={i18n.t("The session that this one is a branch of")}
+    >
       <GitBranch aria-hidden="true" />
-      <span className="clip">Branch of {title ?? "another session"}</span>
+      <span className="clip">
+        {title == null ? i18n.t("Branch of another session") : i18n.t("Branch of {title}", { title })}
+      </span>
     </Link>
   );
 }
 
 function useTabTitle(view: View | undefined): void {
-  const title = view?.title ?? "New session";
+  const title = view?.title ?? i18n.t("New session");
   const state = view?.run == null ? "" : "Writing — ";
   useEffect(() => {
     document.title = `${state}${title}`;

@@ -1,3 +1,4 @@
+import { i18n } from "@lingui/core";
 import { Pencil } from "lucide-react";
 import { useState } from "react";
 
@@ -15,7 +16,7 @@ export function Title({ session, title }: { session: string; title: string | nul
       setDraft(undefined);
       setError(undefined);
     } catch (error) {
-      setError(why(error, "renamed"));
+      setError(why(error, i18n.t("renamed")));
     }
   };
   if (draft !== undefined) {
@@ -27,9 +28,9 @@ export function Title({ session, title }: { session: string; title: string | nul
           void keep();
         }}
       >
-        <h1 className="sr">{title ?? "New session"}</h1>
+        <h1 className="sr">{title ?? i18n.t("New session")}</h1>
         <input
-          aria-label="Name of the session"
+          aria-label={i18n.t("Name of the session")}
           value={draft}
           autoFocus
           onChange={(event) => setDraft(event.target.value)}
@@ -42,8 +43,13 @@ export function Title({ session, title }: { session: string; title: string | nul
   }
   return (
     <div className="grow titled">
-      <h1 className="clip">{title ?? "New session"}</h1>
-      <button type="button" className="icon" aria-label="Rename" onClick={() => setDraft(title ?? "")}>
+      <h1 className="clip">{title ?? i18n.t("New session")}</h1>
+      <button
+        type="button"
+        className="icon"
+        aria-label={i18n.t("Rename")}
+        onClick={() => setDraft(title ?? "")}
+      >
         <Pencil aria-hidden="true" />
       </button>
     </div>

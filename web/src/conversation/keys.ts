@@ -3,7 +3,7 @@
 
 import { useEffect } from "react";
 
-const AREA = '[role="region"][aria-label="Conversation"]';
+const AREA = ".area > .thread";
 
 function turns(): HTMLElement[] {
   return [...document.querySelectorAll<HTMLElement>("article[data-turn]")];

@@ -2,11 +2,7 @@
 
 import { useEffect } from "react";
 
-const PARTS = [
-  'nav[aria-label="Sessions"] input',
-  '[role="region"][aria-label="Conversation"]',
-  ".dock textarea",
-];
+const PARTS = [".side input", ".area > .thread", ".dock textarea"];
 
 export function useRegions(): void {
   useEffect(() => {
