@@ -3,6 +3,7 @@ import { I18nProvider } from "@lingui/react";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
+import { Everywhere } from "./commands/Everywhere";
 import { begin } from "./live/store";
 import { App } from "./shell/App";
 import { speak } from "./words/language";
@@ -17,6 +18,7 @@ if (root !== null) {
       <StrictMode>
         <I18nProvider i18n={i18n}>
           <App />
+          <Everywhere />
         </I18nProvider>
       </StrictMode>,
     ),

@@ -4,6 +4,8 @@ import { i18n } from "@lingui/core";
 import { ArrowUp, Paperclip } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 
+import { matches } from "../commands/keys";
+import { can, useCommands, type Command } from "../commands/registry";
 import { spelt, withKeys } from "../commands/spelling";
 import type { Mode } from "../live/outbox";
 import { outbox } from "../live/store";
@@ -14,6 +16,7 @@ import { ModelChoice, useModel } from "./ModelChoice";
 import { QueueTray } from "./QueueTray";
 import { Stop } from "./Stop";
 import { useDraft, type Draft } from "./draft";
+import { commandsOf } from "./keys";
 import { useUploads } from "./uploads";
 
 const MODES: readonly Mode[] = ["queue", "steer", "interrupt"];
@@ -68,19 +71,16 @@ export function Composer({ session, view, onEditLast }: Props) {
     uploads.clear();
     setProblem(undefined);
   };
+  const attach = () => picker.current?.click();
+  const commands = commandsOf({ send, mode, attach, editLast: onEditLast, empty: draft.text === "" });
+  useCommands(commands);
   const press = (event: React.KeyboardEvent) => {
     if (event.nativeEvent.isComposing) return;
-    const control = event.ctrlKey || event.metaKey;
-    if (event.key === "Enter" && !event.shiftKey) {
-      event.preventDefault();
-      send(event.altKey ? "steer" : control ? "interrupt" : mode);
-    } else if (event.key === "ArrowUp" && draft.text === "" && !event.altKey) {
-      event.preventDefault();
-      onEditLast();
-    } else if (control && event.key.toLowerCase() === "u") {
-      event.preventDefault();
-      picker.current?.click();
-    }
+    const pressed = ({ keys }: Command) => typeof keys === "string" && matches(keys, event.nativeEvent);
+    const command = commands.find((command) => pressed(command) && can(command));
+    if (command === undefined) return;
+    event.preventDefault();
+    command.run();
   };
   return (
     <div className="dock">
@@ -114,8 +114,8 @@ export function Composer({ session, view, onEditLast }: Props) {
               type="button"
               className="icon"
               aria-label={i18n.t("Attach a file")}
-              title={withKeys(i18n.t("Attach a file"), "Mod+U")}
-              onClick={() => picker.current?.click()}
+              title={withKeys(i18n.t("Attach a file"), "Mod+u")}
+              onClick={attach}
             >
               <Paperclip aria-hidden="true" />
             </button>

@@ -2,6 +2,7 @@ import { i18n } from "@lingui/core";
 import { useEffect, useState } from "react";
 
 import { insist } from "../api/client";
+import { useCommands } from "../commands/registry";
 import { attempt } from "../shell/attempt";
 
 /** Says "Stopping…" until the log says that the run ended. */
@@ -16,15 +17,31 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
     stopped.catch(() => setAsked(null));
     await attempt(i18n.t("stopped"), stopped);
   };
+  useCommands([
+    {
+      id: "session.stop",
+      group: "session",
+      title: () => i18n.t("Stop"),
+      keys: "Mod+.",
+      when: () => run !== null && !away && !stopping,
+      run: () => void stop(),
+    },
+    {
+      id: "session.stop.twice",
+      group: "session",
+      title: () => i18n.t("Stop, when pressed twice"),
+      keys: "Escape",
+      run: () => undefined,
+      onlyKeys: true,
+      local: true,
+    },
+  ]);
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      if ((event.ctrlKey || event.metaKey) && event.key === ".") {
-        event.preventDefault();
-        void stop();
-      } else if (event.key === "Escape" && !event.defaultPrevented) {
-        if (again) void stop();
-        else setAgain(true);
-      }
+      // Whatever else is closed by it comes first.
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      if (again) void stop();
+      else setAgain(true);
     };
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);

@@ -1,12 +1,13 @@
 import { i18n } from "@lingui/core";
 import { ArrowLeft, GitBranch, History as HistoryIcon, Search } from "lucide-react";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { Link, useSearch } from "wouter";
 
+import { useSessionCommands } from "../commands/session";
 import { withKeys } from "../commands/spelling";
 import { Composer } from "../composer/Composer";
 import { follow } from "../live/store";
-import type { TurnView, View } from "../log/types";
+import type { TurnView } from "../log/types";
 import { view as viewOf } from "../log/view";
 import { ui } from "../shell/ui";
 import { useKnown } from "../shell/use";
@@ -20,7 +21,6 @@ import { Strip } from "./Strip";
 import { TakenBack } from "./TakenBack";
 import { Thread } from "./Thread";
 import { Title } from "./Title";
-import { takeBack } from "./undo";
 import { useEarlier } from "./earlier";
 
 const NONE: readonly TurnView[] = [];
@@ -33,18 +33,16 @@ export function Conversation({ session }: { session: string }) {
   const view = useMemo(() => (known === undefined ? undefined : viewOf(known.state)), [known]);
   const earlier = useEarlier(session, view);
   useAnnouncements(view);
-  useTabTitle(view);
   const [history, setHistory] = useState(false);
-  const [finding, setFinding] = useFinding();
+  const [finding, setFinding] = useState(false);
   useAskedTurn(session);
   const newest = view?.turns.at(-1)?.turn;
   const editLast = () => {
     if (newest !== undefined) ui.setState({ editing: { session, turn: newest } });
   };
-  const takeNewestBack = useCallback(() => {
-    if (newest !== undefined) takeBack(session, newest);
-  }, [session, newest]);
-  useTurnKeys(takeNewestBack);
+  const find = () => setFinding(true);
+  useSessionCommands({ session, view, finding, find, history: () => setHistory(true) });
+  useTurnKeys();
   if (missing !== undefined) return <Nowhere why={missing} />;
   return (
     <>
@@ -59,8 +57,8 @@ export function Conversation({ session }: { session: string }) {
           type="button"
           className="icon no-p"
           aria-label={i18n.t("Find in this session")}
-          title={withKeys(i18n.t("Find in this session"), "Mod+F")}
-          onClick={() => setFinding(true)}
+          title={withKeys(i18n.t("Find in this session"), "Mod+f")}
+          onClick={find}
         >
           <Search aria-hidden="true" />
         </button>
@@ -100,22 +98,6 @@ export function Conversation({ session }: { session: string }) {
   );
 }
 
-/** Ctrl F opens our own; once more is the browser's. */
-function useFinding(): [boolean, (finding: boolean) => void] {
-  const [finding, setFinding] = useState(false);
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      const asked = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "f";
-      if (!asked || finding) return;
-      event.preventDefault();
-      setFinding(true);
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, [finding]);
-  return [finding, setFinding];
-}
-
 /** An address may name the turn that it leads to. */
 function useAskedTurn(session: string): void {
   const turn = Number(new URLSearchParams(useSearch()).get("turn") ?? Number.NaN);
@@ -139,15 +121,4 @@ function Origin({ session }: { session: string }) {
       </span>
     </Link>
   );
-}
-
-function useTabTitle(view: View | undefined): void {
-  const title = view?.title ?? i18n.t("New session");
-  const state = view?.run == null ? "" : "Writing — ";
-  useEffect(() => {
-    document.title = `${state}${title}`;
-    return () => {
-      document.title = "Everturn";
-    };
-  }, [state, title]);
 }

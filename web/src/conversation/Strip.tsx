@@ -8,6 +8,7 @@ import { announce } from "../shell/announce";
 import { ui, useUi } from "../shell/ui";
 import { useKnown, useSeconds } from "../shell/use";
 import { exactClock } from "../shell/words";
+import { Offers } from "./Offers";
 
 /** Under the header, never over the text; after two seconds, so that a blink of the network says nothing. */
 export function Strip() {
@@ -67,7 +68,7 @@ export function Strip() {
       </div>
     );
   }
-  if (back === undefined || away) return null;
+  if (back === undefined || away) return <Offers />;
   return (
     <div className="strip ok">
       <Check aria-hidden="true" />

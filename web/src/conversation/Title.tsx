@@ -3,6 +3,7 @@ import { Pencil } from "lucide-react";
 import { useState } from "react";
 
 import { ask } from "../api/client";
+import { useCommands } from "../commands/registry";
 import { why } from "../shell/attempt";
 
 /** The session's name. A click changes it; the name on the page changes when the server says so. */
@@ -19,6 +20,8 @@ export function Title({ session, title }: { session: string; title: string | nul
       setError(why(error, i18n.t("renamed")));
     }
   };
+  const rename = () => setDraft(title ?? "");
+  useCommands([{ id: "session.rename", group: "session", title: () => i18n.t("Rename"), run: rename }]);
   if (draft !== undefined) {
     return (
       <form
@@ -44,12 +47,7 @@ export function Title({ session, title }: { session: string; title: string | nul
   return (
     <div className="grow titled">
       <h1 className="clip">{title ?? i18n.t("New session")}</h1>
-      <button
-        type="button"
-        className="icon"
-        aria-label={i18n.t("Rename")}
-        onClick={() => setDraft(title ?? "")}
-      >
+      <button type="button" className="icon" aria-label={i18n.t("Rename")} onClick={rename}>
         <Pencil aria-hidden="true" />
       </button>
     </div>

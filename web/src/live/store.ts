@@ -6,7 +6,9 @@ import { createStore } from "zustand/vanilla";
 import { ask, insist, Refused } from "../api/client";
 import { Gap, fold } from "../log/fold";
 import type { Entry, Line, State } from "../log/types";
+import { isOther } from "./build";
 import { Connection, type Draft, type Told } from "./connection";
+import { forgetMe, keepMe, knownMe, type Me } from "./me";
 import { Outbox, type Waiting } from "./outbox";
 import { Replica, type Seen } from "./seen";
 
@@ -35,7 +37,7 @@ export type Link =
   | { kind: "away"; since: number };
 
 export interface Known {
-  user: { name: string } | null | undefined;
+  user: Me | null | undefined;
   link: Link;
   sessions: Record<string, Session>;
   list: Line[] | undefined;
@@ -47,6 +49,8 @@ export interface Known {
   models: Model[];
   /** What this device showed of sessions and the server no longer has. */
   lost: Record<string, Seen>;
+  /** Whether the server has another page than this one. */
+  newer: boolean;
   /** When something was last heard to be on disk, to the second: what tells of it is drawn no more often. */
   heardAt: number;
 }
@@ -61,6 +65,7 @@ export const store = createStore<Known>(() => ({
   drafts: {},
   models: [],
   lost: {},
+  newer: false,
   heardAt: 0,
 }));
 
@@ -74,23 +79,43 @@ const connection = new Connection(address, { opened, told, closed });
 export const outbox = new Outbox(store);
 export const replica = new Replica(store);
 
+/** When to ask again who is here; none once the server said so. */
+let again: ReturnType<typeof setTimeout> | undefined;
+
 /** Finds out who is here, and begins. */
 export async function begin(): Promise<void> {
+  clearTimeout(again);
+  again = undefined;
   outbox.load();
   try {
-    const user = await ask<{ name: string }>("GET", "/me");
+    const user = await ask<Me>("GET", "/me");
+    keepMe(user);
     store.setState({ user });
     connection.start();
     void insist<{ models: Model[] }>("GET", "/models").then(({ models }) => store.setState({ models }));
     outbox.deliver();
   } catch (error) {
-    if (error instanceof Refused && error.status === 401) store.setState({ user: null });
-    else setTimeout(() => void begin(), 1_000);
+    if (error instanceof Refused && error.status === 401) return signedOut();
+    showKnown();
+    again = setTimeout(() => void begin(), 1_000);
   }
 }
 
+/** Without the server: what this device has, for who was here last. */
+function showKnown(): void {
+  const { user, link } = store.getState();
+  if (user === undefined) store.setState({ user: knownMe() });
+  if (link.kind === "opening") store.setState({ link: { kind: "away", since: Date.now() } });
+}
+
+function signedOut(): void {
+  forgetMe();
+  store.setState({ user: null });
+}
+
 export function tryNow(): void {
-  connection.now();
+  if (again === undefined) connection.now();
+  else void begin();
 }
 
 /** Follows a session for as long as something shows it. */
@@ -129,12 +154,14 @@ function closed(): void {
   if (link.kind !== "away") store.setState({ link: { kind: "away", since: Date.now() } });
   // A login that ended also ends the socket; only the server can tell the one from the other.
   ask("GET", "/me").catch((error: unknown) => {
-    if (error instanceof Refused && error.status === 401) store.setState({ user: null });
+    if (error instanceof Refused && error.status === 401) signedOut();
   });
 }
 
 function told(told: Told): void {
-  if (told.snapshot !== undefined) {
+  if (told.hello !== undefined) {
+    store.setState({ newer: isOther(told.hello.build) });
+  } else if (told.snapshot !== undefined) {
     const { session, state } = told.snapshot;
     gathered.delete(session);
     void replica.arrived(session, state);

@@ -23,7 +23,8 @@ export type TurnView = Schemas["TurnView"];
 export type Part = Schemas["Part"];
 export type Marker = Schemas["Marker"];
 export type Problem = Schemas["Problem"];
-export type Line = Schemas["Line"];
+/** `needs` tells why its newest turn waits for a person. */
+export type Line = Schemas["Line"] & { needs?: "failed" | "interrupted" | null };
 
 /** What a kind of event says. */
 export type EventOf<K extends string> = K extends string

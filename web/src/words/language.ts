@@ -44,10 +44,9 @@ function kept(): string | null {
   }
 }
 
-/** The language that was chosen on this device; none while it follows the browser. */
-export function chosenLanguage(): Language | undefined {
-  const code = kept();
-  return isLanguage(code) ? code : undefined;
+/** The language that the page speaks. */
+export function language(): Language {
+  return isLanguage(i18n.locale) ? i18n.locale : "en";
 }
 
 /** Loads the language of the page. It is English until then, and stays so when the other cannot be fetched. */
@@ -70,9 +69,12 @@ function activate(language: Language, messages: Messages): void {
   document.documentElement.lang = language;
 }
 
-/** Changes the language of this device; none follows the browser. The page is read anew: what was typed is kept. */
-export function setLanguage(language: Language | undefined): void {
-  if (language === undefined) localStorage.removeItem(PLACE);
-  else localStorage.setItem(PLACE, language);
-  location.reload();
+/**
+ * Changes the language of this device. The page is read anew: what was typed is kept. One that was chosen before and could not
+ * be fetched is not tried again and again.
+ */
+export function setLanguage(chosen: Language): void {
+  const before = kept();
+  localStorage.setItem(PLACE, chosen);
+  if (chosen !== before && chosen !== language()) location.reload();
 }
