@@ -1,5 +1,7 @@
 // Everything that is asked of the server over HTTP. A change carries a key of its own, so that asking again is harmless.
 
+import { i18n } from "@lingui/core";
+
 import type { components } from "./schema";
 
 export type Problem = components["schemas"]["Problem"];
@@ -51,7 +53,7 @@ function refused(status: number, text: string): Refused {
     const problem = JSON.parse(text) as Problem;
     return new Refused(status, problem.code, problem.detail);
   } catch {
-    return new Refused(status, "unreadable", "The server answered something that cannot be read.");
+    return new Refused(status, "unreadable", i18n.t("The server answered something that cannot be read."));
   }
 }
 

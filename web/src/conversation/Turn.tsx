@@ -43,7 +43,7 @@ export const Turn = memo(
         <div className="e">
           <span className="knot" />
           <div className="who">
-            <b>You</b>
+            <b>{i18n.t("You")}</b>
             <time className="num">{clockOf(turn.posted_at)}</time>
             <From message={turn.message} />
             <SaidActions turn={turn} session={session} newest={newest} />
@@ -55,7 +55,7 @@ export const Turn = memo(
           <div className={`e ${tip}`}>
             <span className={`knot ${live ? (away ? "away" : "live") : knotOf(turn)}`} />
             <div className="who">
-              <h2>Agent</h2>
+              <h2>{i18n.t("Agent")}</h2>
               {live && <Doing parts={parts} since={turn.posted_at} away={away} />}
               <AnswerActions turn={turn} session={session} newest={newest} live={live} />
             </div>
@@ -99,13 +99,13 @@ function Doing({ parts, since, away }: { parts: readonly Part[]; since: number; 
   const last = parts.at(-1);
   const running = last !== undefined && "call" in last;
   const word = running
-    ? `Running ${last.call.tool}`
+    ? i18n.t("Running {tool}", { tool: last.call.tool })
     : last === undefined || "reasoning" in last
-      ? "Thinking"
-      : "Writing";
+      ? i18n.t("Thinking")
+      : i18n.t("Writing");
   return (
     <>
-      <span className={away ? "t" : "k"}>{away ? "Writing on the server" : word}</span>
+      <span className={away ? "t" : "k"}>{away ? i18n.t("Writing on the server") : word}</span>
       <span className="num">{spanOf(now - since / 1_000)}</span>
     </>
   );
@@ -117,21 +117,21 @@ export function WaitingTurn({ message }: { message: Waiting }) {
   const slow = now - message.at > 300;
   const away = useKnown(({ link }) => link.kind !== "open");
   return (
-    <article className="turn" aria-label="Not sent yet">
+    <article className="turn" aria-label={i18n.t("Not sent yet")}>
       <div className="e">
         <span className="knot" />
         <div className="who">
-          <b>You</b>
+          <b>{i18n.t("You")}</b>
           {message.refused !== undefined ? (
-            <span className="bad">Not sent: {message.refused}</span>
+            <span className="bad">{i18n.t("Not sent: {why}", { why: message.refused })}</span>
           ) : away ? (
-            <span>Not sent yet. Kept on this device. It goes out when the server is back.</span>
+            <span>{i18n.t("Not sent yet. Kept on this device. It goes out when the server is back.")}</span>
           ) : (
-            slow && <span>Saving…</span>
+            slow && <span>{i18n.t("Saving…")}</span>
           )}
           {message.refused !== undefined && (
             <button type="button" className="btn sm ghost" onClick={() => outbox.discard(message.key)}>
-              Discard
+              {i18n.t("Discard")}
             </button>
           )}
         </div>

@@ -7,7 +7,9 @@ import { ask, insist, Refused } from "../api/client";
 import { Gap, fold } from "../log/fold";
 import type { Entry, Line, State } from "../log/types";
 import { language, setLanguage } from "../words/language";
+import { isOther } from "./build";
 import { Connection, type Draft, type Told } from "./connection";
+import { forgetMe, keepMe, knownMe, type Me } from "./me";
 import { Outbox, type Mode, type Waiting } from "./outbox";
 import { Replica, type Seen } from "./seen";
 
@@ -32,15 +34,6 @@ export interface Model {
   window_tokens: number;
 }
 
-/** Who is here. */
-export interface User {
-  user: string;
-  name: string;
-  role: string;
-  has_password?: boolean;
-  passkeys?: number;
-}
-
 /** What a person prefers, on every device. */
 export interface Preferences {
   /** What a message does that is sent while the agent works. */
@@ -57,7 +50,7 @@ export type Link =
   | { kind: "away"; since: number };
 
 export interface Known {
-  user: User | null | undefined;
+  user: Me | null | undefined;
   preferences: Preferences | undefined;
   /** What this login is called, by which messages of the person's other devices are told apart. */
   device: string | undefined;
@@ -74,6 +67,8 @@ export interface Known {
   models: Model[];
   /** What this device showed of sessions and the server no longer has. */
   lost: Record<string, Seen>;
+  /** Whether the server has another page than this one. */
+  newer: boolean;
   /** When something was last heard to be on disk, to the second: what tells of it is drawn no more often. */
   heardAt: number;
 }
@@ -91,6 +86,7 @@ export const store = createStore<Known>(() => ({
   drafts: {},
   models: [],
   lost: {},
+  newer: false,
   heardAt: 0,
 }));
 
@@ -104,13 +100,19 @@ const connection = new Connection(address, { opened, told, closed });
 export const outbox = new Outbox(store);
 export const replica = new Replica(store);
 
+/** When to ask again who is here; none once the server said so. */
+let again: ReturnType<typeof setTimeout> | undefined;
+
 /** Finds out who is here, and begins. */
 export async function begin(): Promise<void> {
+  clearTimeout(again);
+  again = undefined;
   outbox.load();
   try {
-    const user = await ask<User>("GET", "/me");
+    const user = await ask<Me>("GET", "/me");
     const before = localStorage.getItem(SIGNED_IN);
     localStorage.setItem(SIGNED_IN, user.user);
+    keepMe(user);
     // Somebody else signs in here: nothing of what was shown is theirs.
     if (Object.keys(store.getState().sessions).length > 0 && before !== user.user) return location.reload();
     store.setState({ user });
@@ -119,8 +121,9 @@ export async function begin(): Promise<void> {
     readModels().catch(() => undefined);
     outbox.deliver();
   } catch (error) {
-    if (error instanceof Refused && error.status === 401) store.setState({ user: null });
-    else setTimeout(() => void begin(), 1_000);
+    if (error instanceof Refused && error.status === 401) return signedOut();
+    showKnown();
+    again = setTimeout(() => void begin(), 1_000);
   }
 }
 
@@ -150,8 +153,21 @@ export function cutFor(millis: number): void {
   connection.cut(millis);
 }
 
+/** Without the server: what this device has, for who was here last. */
+function showKnown(): void {
+  const { user, link } = store.getState();
+  if (user === undefined) store.setState({ user: knownMe() });
+  if (link.kind === "opening") store.setState({ link: { kind: "away", since: Date.now() } });
+}
+
+function signedOut(): void {
+  forgetMe();
+  store.setState({ user: null });
+}
+
 export function tryNow(): void {
-  connection.now();
+  if (again === undefined) connection.now();
+  else void begin();
 }
 
 /** Follows a session for as long as something shows it. */
@@ -191,12 +207,14 @@ function closed(): void {
   if (link.kind !== "away") store.setState({ link: { kind: "away", since: Date.now() } });
   // A login that ended also ends the socket; only the server can tell the one from the other.
   ask("GET", "/me").catch((error: unknown) => {
-    if (error instanceof Refused && error.status === 401) store.setState({ user: null });
+    if (error instanceof Refused && error.status === 401) signedOut();
   });
 }
 
 function told(told: Told): void {
-  if (told.snapshot !== undefined) {
+  if (told.hello !== undefined) {
+    store.setState({ newer: isOther(told.hello.build) });
+  } else if (told.snapshot !== undefined) {
     const { session, state } = told.snapshot;
     gathered.delete(session);
     void replica.arrived(session, state);

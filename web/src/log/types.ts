@@ -25,7 +25,8 @@ export type Part = Schemas["Part"];
 /** `device` is where a run was stopped. */
 export type Marker = Schemas["Marker"] & { device?: string | null };
 export type Problem = Schemas["Problem"];
-export type Line = Schemas["Line"];
+/** `needs` tells why its newest turn waits for a person. */
+export type Line = Schemas["Line"] & { needs?: "failed" | "interrupted" | null };
 
 /** What a kind of event says. */
 export type EventOf<K extends string> = K extends string

@@ -1,7 +1,7 @@
 // Passkeys, as the browser speaks of them: the server says what it wants in JSON, and is answered in JSON.
 
 import { ask } from "../api/client";
-import type { User } from "../live/store";
+import type { Me } from "../live/me";
 
 interface Ceremony<T> {
   ceremony: string;
@@ -22,7 +22,7 @@ export async function canOffer(): Promise<boolean> {
 }
 
 /** Signs in with a passkey; `offered` waits, for as long as it takes, until the person picks one in the field. */
-export async function signInByPasskey(how: "asked" | "offered", signal: AbortSignal): Promise<User> {
+export async function signInByPasskey(how: "asked" | "offered", signal: AbortSignal): Promise<Me> {
   const { ceremony, options } = await ask<Ceremony<PublicKeyCredentialRequestOptionsJSON>>(
     "POST",
     "/login/passkey/begin",
@@ -34,7 +34,7 @@ export async function signInByPasskey(how: "asked" | "offered", signal: AbortSig
     signal,
     ...(how === "offered" ? { mediation: "conditional" } : {}),
   });
-  return ask<User>("POST", "/login/passkey/finish", {
+  return ask<Me>("POST", "/login/passkey/finish", {
     body: { ceremony, credential: (credential as PublicKeyCredential).toJSON() },
   });
 }
