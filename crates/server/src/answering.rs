@@ -7,7 +7,7 @@ use agent::{Agent, Model, RunLimits, Tool, World};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{RunProgress, RunRequest, Runner, TitleRequest};
-use session::{Progress, ProjectId, Prompt, UserId};
+use session::{Progress, ProjectId, UserId};
 use store::people::{People, Project};
 
 use crate::models::Offered;
@@ -24,8 +24,9 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    /// The agent for one run. It keeps what it is made with, whatever is changed meanwhile.
-    fn agent(&self, user: UserId, project: Option<ProjectId>, prompt: &Prompt) -> Result<Agent, String> {
+    /// The agent for one run. It keeps what it is made with, whatever is changed meanwhile. `named`: the message says itself
+    /// who answers it.
+    fn agent(&self, user: UserId, project: Option<ProjectId>, named: bool) -> Result<Agent, String> {
         let unread = |error: store::people::PeopleError| {
             tracing::error!(reason = %error, "what is set for a project cannot be read");
             "What is set for the project could not be read. The message is kept; ask again.".to_owned()
@@ -34,16 +35,16 @@ impl Answering {
         let project = project.map(|project| self.people.project(user, project)).transpose();
         let project = project.map_err(unread)?.flatten();
         let mut models: Vec<Model> = self.offered.now().iter().map(|offer| offer.model.clone()).collect();
-        if prompt.model().is_none()
-            && !models.is_empty()
-            && let Some(name) = project.as_ref().and_then(|project| project.model.as_deref())
-        {
-            let at = models.iter().position(|model| model.name == name).ok_or_else(|| {
-                format!(
-                    "The model `{name}` of this project is no longer offered. Choose another for the project."
-                )
-            })?;
-            models[..=at].rotate_right(1);
+        if let Some(name) = project.as_ref().and_then(|project| project.model.as_deref()) {
+            match models.iter().position(|model| model.name == name) {
+                Some(at) => models[..=at].rotate_right(1),
+                None if named || models.is_empty() => {}
+                None => {
+                    return Err(format!(
+                        "The model `{name}` of this project is no longer offered. Choose another for the project."
+                    ));
+                }
+            }
         }
         Ok(Agent {
             models,
@@ -65,7 +66,7 @@ impl Answering {
 
 impl Runner for Answering {
     fn run(&self, request: RunRequest, progress: RunProgress) -> BoxFuture<'static, ()> {
-        match self.agent(request.user, request.project, &request.prompt) {
+        match self.agent(request.user, request.project, request.prompt.model().is_some()) {
             Ok(agent) => Runner::run(&agent, request, progress),
             Err(error) => async move {
                 // A run that is over was ended by someone else, who knows.
@@ -76,7 +77,8 @@ impl Runner for Answering {
     }
 
     fn title(&self, request: TitleRequest) -> BoxFuture<'static, Option<String>> {
-        match self.agent(request.user, request.project, &request.prompt) {
+        // Whatever a message says: what is said in a project goes to no other model by itself.
+        match self.agent(request.user, request.project, false) {
             Ok(agent) => Runner::title(&agent, request),
             Err(_) => std::future::ready(None).boxed(),
         }

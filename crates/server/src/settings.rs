@@ -12,6 +12,7 @@ use crate::config::{AfterCrashConfig, Config};
 
 /// The values at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = SettingsValues)]
 pub(crate) struct Values {
     pub(crate) after_crash: AfterCrashConfig,
     /// Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.

@@ -223,6 +223,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let config = Config { data: home.path().join("data"), ..Config::default() };
         let people = Arc::new(people::open(&config.data).unwrap());
+        let postgres = Config { postgres: Some("host=/run/postgresql".to_owned()), ..config.clone() };
+        let elsewhere = Tasks::new(&postgres, people.clone());
+        let refused = |begun: Result<Uuid, BeginError>| begun.unwrap_err().to_string();
+        assert!(refused(elsewhere.back_up(UserId::FIRST, "/copy")).contains("`pg_dump`"));
+        assert!(refused(elsewhere.verify(UserId::FIRST)).contains("`verify` reads SQLite only"));
         let tasks = Tasks::new(&config, people);
         let (go, waits) = mpsc::channel();
         let first = tasks

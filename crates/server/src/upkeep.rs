@@ -9,6 +9,9 @@ use store::sqlite::{Trouble, TroubleKind, Verified};
 
 use crate::config::Config;
 
+/// Bytes of the path of a folder.
+const PLACE_BYTES_MAX: usize = 4_096;
+
 /// Why there is no backup of sessions that are on PostgreSQL.
 pub(crate) fn can_be_backed_up(config: &Config) -> Result<(), String> {
     match config.postgres {
@@ -72,7 +75,8 @@ pub(crate) fn workers() -> usize {
 pub(crate) fn place(data: &Path, named: &str) -> anyhow::Result<PathBuf> {
     let path = PathBuf::from(named);
     let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    if !path.is_absolute() || !plain || named.contains('\0') || path.parent().is_none() {
+    let too_long = named.len() > PLACE_BYTES_MAX;
+    if too_long || !path.is_absolute() || !plain || named.contains('\0') || path.parent().is_none() {
         bail!("Name a folder of the server by its whole path, from `/` on and without `..`.");
     }
     // As the system sees it, whatever leads there.
@@ -112,7 +116,8 @@ mod tests {
         for bad in ["data", "data/copy", "link", "link/copy", "full", "file", "empty/../data/copy"] {
             assert!(place(&data, &at(bad)).is_err(), "{bad}");
         }
-        for bad in ["", "copy", "./copy", "../copy", "/", "~/copy", "/tmp/a\0b"] {
+        let long = format!("/{}", "x/".repeat(3_000));
+        for bad in [&long, "", "copy", "./copy", "../copy", "/", "~/copy", "/tmp/a\0b"] {
             assert!(place(&data, bad).is_err(), "{bad:?}");
         }
     }

@@ -57,7 +57,10 @@ impl Prompt {
     pub fn model(&self) -> Option<&str> {
         let newest = self.messages.iter().rev().find_map(|message| match message {
             PromptMessage::User(message) => Some(message),
-            _ => None,
+            PromptMessage::Summary(_)
+            | PromptMessage::Note(_)
+            | PromptMessage::Assistant { .. }
+            | PromptMessage::Result { .. } => None,
         });
         newest?.model.as_deref()
     }

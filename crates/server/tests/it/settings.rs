@@ -12,6 +12,7 @@ use crate::people::user;
 use crate::stage::{Stage, text};
 
 const KEY: &str = "sk-canary-of-a-model-0123456789";
+const OTHER_KEY: &str = "sk-another-key-0123456789";
 
 /// A model of the peer, as an owner describes it.
 fn described(peer: &Peer, model: &str, key: Option<&str>) -> Value {
@@ -76,7 +77,7 @@ fn what_concerns_the_server_is_for_those_who_manage_it() {
 #[test]
 fn a_model_is_added_tried_asked_changed_and_removed() {
     let mut stage = Stage::new();
-    let peer = Peer::new(KEY);
+    let (peer, other) = (Peer::new(KEY), Peer::new(OTHER_KEY));
     let session = stage.client.create().unwrap();
     let tried = |stage: &Stage| stage.must("POST", "/models/big/test", &json!({}));
     refused(&stage, "POST", "/models/big/test", &json!({}), 404, "no_such_thing");
@@ -98,18 +99,21 @@ fn a_model_is_added_tried_asked_changed_and_removed() {
     // A run of two steps, with the change between them: it keeps the model it began with, and the key with it.
     let running = post(&stage, &session, &to_big("wait call"));
     assert_eq!(peer.asked().body["model"], "big-1");
-    stage.must("PUT", "/models/big", &described(&peer, "big-2", None));
+    stage.must("PUT", "/models/big", &described(&other, "big-2", Some(OTHER_KEY)));
     peer.go();
     let second = peer.asked();
     assert_eq!(second.body["messages"].as_array().unwrap().last().unwrap()["role"], "tool");
     assert_eq!(second.body["model"], "big-1");
     stage.client.follow(&session, running["turn"].as_u64()).unwrap().until("run_ended").unwrap();
     assert_eq!(answered(&stage, &session, &to_big("hello")), "big-2");
+    assert!(other.asked().head.contains(OTHER_KEY));
+    // The key goes on when it is not sent and goes to the same place.
+    stage.must("PUT", "/models/big", &described(&other, "big-3", None));
     // Kept, and asked with its key, after a restart; and asked first once somebody says so.
     stage.must("PUT", "/models/default", &json!({ "name": "big" }));
     stage.restart();
     assert_eq!(models(&stage)[0]["name"], "big");
-    assert_eq!(answered(&stage, &session, &json!({ "text": "hello" })), "big-2");
+    assert_eq!(answered(&stage, &session, &json!({ "text": "hello" })), "big-3");
     stage.must("PUT", "/models/default", &json!({ "name": "trial" }));
     assert_eq!(answered(&stage, &session, &json!({ "text": "say 1 of word" })), "word.1 ");
     stage.must("PUT", "/models/default", &json!({ "name": "big" }));
@@ -182,7 +186,7 @@ fn the_key_of_a_model_is_in_no_answer_no_log_and_no_file() {
     drop(stage.server.take());
     stage.server = Some(stage.setup.serve_with(&[("EVERTURN_LOG", "trace")]).unwrap());
     // One that takes it, and one that sends it back.
-    let (peer, strict) = (Peer::new(KEY), Peer::new("sk-another-key-0123456789"));
+    let (peer, strict) = (Peer::new(KEY), Peer::new(OTHER_KEY));
     let mut answers = String::new();
     let mut told = |method: &str, path: &str, body: &Value| {
         let reply = stage.ask(method, path, body);

@@ -228,7 +228,7 @@ mod tests {
         let expected = Project { model: text("big"), instructions: text("Be brief."), ..birds.clone() };
         assert_eq!(change(both), expected);
         let renamed = ProjectChange { name: text("Bees"), ..ProjectChange::default() };
-        assert_eq!(change(renamed), Project { name: "Bees".to_owned(), ..expected.clone() });
+        assert_eq!(change(renamed), Project { name: "Bees".to_owned(), ..expected });
         let cleared = ProjectChange { model: Some(None), ..ProjectChange::default() };
         assert_eq!(change(cleared).model, None);
         // Made again, it gets the name and stays as it is otherwise.

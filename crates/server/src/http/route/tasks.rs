@@ -41,7 +41,10 @@ async fn back_up(
     desk: Desk,
     Body(body): Body<BackupBody>,
 ) -> Result<(StatusCode, Json<BegunBody>), Problem> {
-    let task = app.tasks.back_up(desk.user(), &body.place)?;
+    let user = desk.user();
+    // It looks at the folder, which may be far away.
+    let begun = tokio::task::spawn_blocking(move || app.tasks.back_up(user, &body.place)).await;
+    let task = begun.map_err(|error| Problem::new(ErrorCode::Unavailable, error.to_string()))??;
     Ok((StatusCode::ACCEPTED, Json(BegunBody { task })))
 }
 
