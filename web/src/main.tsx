@@ -7,7 +7,8 @@ import "./styles/app.css";
 
 const root = document.getElementById("root");
 if (root !== null) {
-  void begin();
+  // Who reads by a link is nobody, and follows nothing.
+  if (!location.pathname.startsWith("/shared/")) void begin();
   createRoot(root).render(
     <StrictMode>
       <App />

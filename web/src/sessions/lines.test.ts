@@ -117,14 +117,28 @@ describe("the sorted list", () => {
     expect(names()).toEqual(["a"]);
   });
 
-  it("takes a thousand changes of a hundred thousand lines in its stride", () => {
+  it("looks at few lines for a change of a hundred thousand", () => {
     const list = lines();
-    const many = Array.from({ length: 100_000 }, (_, at) => line(`s${at}`, { active_at: 1_000_000 - at }));
-    list.page(many, true);
-    const begun = performance.now();
+    let looks = 0;
+    class Watched {
+      constructor(readonly at: number) {}
+      get active_at() {
+        looks += 1;
+        return this.at;
+      }
+    }
+    const watched = (session: string, at: number, rest: Partial<Line> = {}): Line => {
+      const { active_at: _, ...other } = line(session, rest);
+      return Object.assign(new Watched(at), other);
+    };
+    list.page(
+      Array.from({ length: 100_000 }, (_, at) => watched(`s${at}`, 1_000_000 - at)),
+      true,
+    );
+    looks = 0;
     for (let at = 0; at < 1_000; at += 1)
-      list.line(line(`s${(at * 7_919) % 100_000}`, { active_at: 2_000_000 + at, seq: at + 1 }));
-    expect(performance.now() - begun).toBeLessThan(2_000);
+      list.line(watched(`s${(at * 7_919) % 100_000}`, 2_000_000 + at, { seq: at + 1 }));
+    expect(looks).toBeLessThan(1_000 * 200);
     expect(list.shown().others).toHaveLength(100_000);
     expect(list.shown().others[0]?.active_at).toBe(2_000_999);
   });

@@ -1,7 +1,7 @@
 // Where each row of the list stands: what narrows it, headings, pins, all others, and the end. Rows are found by counting;
 // nothing is made for those that are not looked at.
 
-import { placeOf } from "../sessions/lines";
+import { compare, placeOf } from "../sessions/lines";
 import type { Line } from "../sessions/types";
 
 export type Row =
@@ -39,12 +39,10 @@ export class Order {
 
   /** The row of a session as it is known; none when it stands elsewhere by now. */
   rowOf(line: Line): number | undefined {
-    const lines = line.pinned ? this.pins : this.others;
-    const place = placeOf(lines, line);
-    if (lines[place]?.session === line.session) return place + (line.pinned ? 2 : this.othersFrom);
-    // Shelves without pins at the top have them among the others.
-    const among = placeOf(this.others, line);
-    return this.others[among]?.session === line.session ? among + this.othersFrom : undefined;
+    const place = foundAt(this.pins, line);
+    if (place !== undefined) return place + 2;
+    const among = foundAt(this.others, line);
+    return among === undefined ? undefined : among + this.othersFrom;
   }
 
   /** The sessions from one row to another, in either direction. */
@@ -69,4 +67,10 @@ export class Order {
     // The top, and the two headings and the pins when there are any.
     return this.pins.length > 0 ? this.pins.length + 3 : 1;
   }
+}
+
+function foundAt(lines: readonly Line[], line: Line): number | undefined {
+  const place = placeOf(lines, line);
+  const other = lines[place];
+  return other !== undefined && compare(other, line) === 0 ? place : undefined;
 }
