@@ -14,7 +14,8 @@ const root = document.getElementById("root");
 if (root !== null) {
   show(appearance());
   const spoken = speak();
-  void begin();
+  // Who reads by a link is nobody, and follows nothing.
+  if (!location.pathname.startsWith("/shared/")) void begin();
   void spoken.then(() =>
     createRoot(root).render(
       <StrictMode>

@@ -5,7 +5,9 @@ import { createStore } from "zustand/vanilla";
 
 import { ask, insist, Refused } from "../api/client";
 import { Gap, fold } from "../log/fold";
-import type { Entry, Line, State } from "../log/types";
+import type { Entry, State } from "../log/types";
+import { lineTold, listed, onList, sessionGone } from "../sessions/lists";
+import type { Line } from "../sessions/types";
 import { language, setLanguage } from "../words/language";
 import { isOther } from "./build";
 import { Connection, type Draft, type Told } from "./connection";
@@ -58,7 +60,8 @@ export interface Known {
   unwritable: { problem: string } | undefined;
   link: Link;
   sessions: Record<string, Session>;
-  list: Line[] | undefined;
+  /** The active sessions that pages and changes told of, pins first; none until the first page came. */
+  list: readonly Line[] | undefined;
   /** Sessions that the server does not know, or does not show. */
   unknown: Record<string, string>;
   outbox: Waiting[];
@@ -99,6 +102,7 @@ const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.h
 const connection = new Connection(address, { opened, told, closed });
 export const outbox = new Outbox(store);
 export const replica = new Replica(store);
+onList((list) => store.setState({ list }));
 
 /** When to ask again who is here; none once the server said so. */
 let again: ReturnType<typeof setTimeout> | undefined;
@@ -232,12 +236,11 @@ function told(told: Told): void {
   } else if (told.refused !== undefined) {
     refuse(told.refused.session, told.refused.problem.code, told.refused.problem.detail);
   } else if (told.list !== undefined) {
-    store.setState({ list: told.list.sessions });
+    listed(told.list);
   } else if (told.line !== undefined) {
-    putLine(told.line);
+    lineTold(told.line);
   } else if (told.gone !== undefined) {
-    const { session } = told.gone;
-    store.setState(({ list }) => ({ list: list?.filter((line) => line.session !== session) }));
+    sessionGone(told.gone.session);
   } else if (told.draft !== undefined) {
     const { draft } = told;
     store.setState(({ drafts }) => ({ drafts: { ...drafts, [draft.session]: draft } }));
@@ -270,17 +273,6 @@ function put(session: string, known: Session): void {
 
 function thisSecond(): number {
   return Math.floor(Date.now() / 1_000) * 1_000;
-}
-
-/** Of two lines the one that was read from further on is true. */
-function putLine(line: Line): void {
-  store.setState(({ list = [] }) => {
-    const known = list.find((other) => other.session === line.session);
-    if (known !== undefined && (known.seq ?? 0) > (line.seq ?? 0)) return {};
-    const others = list.filter((other) => other.session !== line.session);
-    const shown = line.archived || line.trashed ? others : [line, ...others];
-    return { list: shown.toSorted((one, other) => other.active_at - one.active_at) };
-  });
 }
 
 /** Once a frame; once a second while nobody looks. */

@@ -1,6 +1,6 @@
 import { i18n } from "@lingui/core";
 import { lazy, Suspense } from "react";
-import { Route, Switch, useLocation } from "wouter";
+import { Route, Switch, useLocation, useRoute } from "wouter";
 
 import { Conversation } from "../conversation/Conversation";
 import { Nowhere } from "../conversation/Nowhere";
@@ -19,10 +19,21 @@ const Timeline = lazy(() => import("../timeline/Timeline"));
 // The server says nothing about what cannot be an id, and names such as `constructor` mean something to an object.
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+const Shared = lazy(() => import("../share/Shared"));
+
 export function App() {
   const user = useKnown(({ user }) => user);
   const [path] = useLocation();
+  // A link is read by who has no login, so nobody is asked for one.
+  const [, shared] = useRoute("/shared/:secret");
   useRegions();
+  if (shared !== null) {
+    return (
+      <Suspense>
+        <Shared secret={shared.secret} />
+      </Suspense>
+    );
+  }
   if (user === undefined) return <p className="loading">Opening…</p>;
   if (user === null) return <SignIn />;
   return (

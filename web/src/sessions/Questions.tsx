@@ -1,0 +1,161 @@
+// The questions that the list asks.
+
+import { i18n } from "@lingui/core";
+
+import { ask } from "../api/client";
+import ShareDialog from "../share/ShareDialog";
+import { change } from "./acts";
+import type { Question } from "./asked";
+import { Dialog } from "./Dialog";
+import { lineOf, look, lists, readProjects } from "./lists";
+import { makeProject, Move } from "./Move";
+import { eraseAll } from "./picked";
+import { TagChoice } from "./TagChoice";
+import { queryOf, type Page, type Project } from "./types";
+
+export default function Questions({ question }: { question: Question }) {
+  switch (question.kind) {
+    case "rename":
+      return <Rename session={question.session} />;
+    case "move":
+      return <Move sessions={question.sessions} />;
+    case "tags":
+      return <TagChoice sessions={question.sessions} />;
+    case "share":
+      return <ShareDialog session={question.session} />;
+    case "erase":
+      return <Erase sessions={question.sessions} />;
+    case "empty_trash":
+      return <EmptyTrash />;
+    case "project":
+      return <ProjectName {...(question.project === undefined ? {} : { project: question.project })} />;
+    case "remove_project":
+      return <RemoveProject project={question.project} />;
+  }
+}
+
+function Rename({ session }: { session: string }) {
+  const title = lineOf(session)?.title ?? "";
+  return (
+    <Dialog
+      title={i18n.t("Rename the session")}
+      word={i18n.t("Rename")}
+      done="renamed"
+      act={(form) => {
+        const name = String(form.get("name")).trim();
+        return name === "" || name === title ? undefined : change(session, { title: name });
+      }}
+    >
+      <label>
+        {i18n.t("Name of the session")}
+        <input name="name" defaultValue={title} autoFocus required />
+      </label>
+    </Dialog>
+  );
+}
+
+function Erase({ sessions }: { sessions: readonly string[] }) {
+  const titles = sessions.map((session) => lineOf(session)?.title ?? i18n.t("New session"));
+  const count = sessions.length;
+  return (
+    <Dialog
+      title={i18n.t("{count, plural, one {Erase # session for good?} other {Erase # sessions for good?}}", {
+        count,
+      })}
+      word={i18n.t("Erase for good")}
+      cancel={i18n.t("Keep")}
+      danger
+      act={() => {
+        void eraseAll(sessions);
+        return undefined;
+      }}
+    >
+      {count <= 5 && (
+        <ul>
+          {titles.map((title, at) => (
+            <li key={at}>{title}</li>
+          ))}
+        </ul>
+      )}
+      <p>
+        {i18n.t("Every message and answer is removed from the server, and its links stop working.")}{" "}
+        <b>{i18n.t("This cannot be undone.")}</b>
+      </p>
+    </Dialog>
+  );
+}
+
+/** All that is in the trash, page by page. */
+async function inTrash(): Promise<string[]> {
+  const found: string[] = [];
+  const query = queryOf({ shelf: "trash" });
+  query.set("count", "200");
+  for (;;) {
+    const page = await ask<Page>("GET", `/sessions?${query}`);
+    found.push(...page.sessions.map(({ session }) => session));
+    if (page.next == null) return found;
+    query.set("before", page.next);
+  }
+}
+
+function EmptyTrash() {
+  const count = lists.getState().counts?.trash ?? 0;
+  return (
+    <Dialog
+      title={i18n.t("Empty the trash?")}
+      word={i18n.t("Erase for good")}
+      done="emptied"
+      cancel={i18n.t("Keep")}
+      danger
+      act={async () => void eraseAll(await inTrash())}
+    >
+      <p>
+        {i18n.t(
+          "{count, plural, one {# session is erased for good, with every message and answer.} other {# sessions are erased for good, with every message and answer.}}",
+          { count },
+        )}{" "}
+        <b>{i18n.t("This cannot be undone.")}</b>
+      </p>
+    </Dialog>
+  );
+}
+
+/** Makes a project, or names one that there is. */
+function ProjectName({ project }: { project?: Project }) {
+  return (
+    <Dialog
+      title={project === undefined ? i18n.t("New project") : i18n.t("Rename the project")}
+      word={project === undefined ? i18n.t("Make it") : i18n.t("Rename")}
+      done={project === undefined ? "made" : "renamed"}
+      act={async (form) => {
+        const name = String(form.get("name")).trim();
+        if (project === undefined) await makeProject(name);
+        else await ask("PATCH", `/projects/${project.project}`, { body: { name } });
+        readProjects();
+      }}
+    >
+      <label>
+        {i18n.t("Name of the project")}
+        <input name="name" defaultValue={project?.name} autoFocus required maxLength={100} />
+      </label>
+    </Dialog>
+  );
+}
+
+function RemoveProject({ project }: { project: Project }) {
+  return (
+    <Dialog
+      title={i18n.t("Remove the project “{name}”?", { name: project.name })}
+      word={i18n.t("Remove project")}
+      done="removed"
+      act={async () => {
+        await ask("DELETE", `/projects/${project.project}`);
+        const { view } = lists.getState();
+        if (view.project === project.project) look({ shelf: "active" });
+        readProjects();
+      }}
+    >
+      <p>{i18n.t("Its sessions stay as they are, and stand in no project.")}</p>
+    </Dialog>
+  );
+}

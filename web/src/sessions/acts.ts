@@ -1,0 +1,110 @@
+// What can be done with a session in the list. Nothing moves by the click: the line that the server tells does it.
+
+import { i18n } from "@lingui/core";
+
+import { ask } from "../api/client";
+import { announce } from "../shell/announce";
+import { attempt } from "../shell/attempt";
+import { hold, lists, release } from "./lists";
+import { shelfOf, type Line, type Shelf } from "./types";
+
+/** How long it is said in the place of a row what became of it. */
+const SAID_FOR = 30_000;
+/** Days that the trash is kept where the server does not say. */
+const TRASH_DAYS = 30;
+
+export type Change =
+  | { title: string }
+  | { pinned: boolean }
+  | { archived: boolean }
+  | { trashed: boolean }
+  | { tags: readonly string[] }
+  | { project: string | null };
+
+export function change(session: string, body: Change): Promise<unknown> {
+  return ask("PATCH", `/sessions/${session}`, { body });
+}
+
+export function erase(session: string): Promise<unknown> {
+  return ask("DELETE", `/sessions/${session}`);
+}
+
+export function pin(line: Line): void {
+  const pinned = !line.pinned;
+  void attempt(pinned ? "pinned" : "unpinned", change(line.session, { pinned }));
+}
+
+export function archive(line: Line): void {
+  leave(line, "archived", { archived: true });
+}
+
+export function trash(line: Line): void {
+  leave(line, "moved to the trash", { trashed: true });
+}
+
+/** Out of the trash, or of the archive. */
+export function putBack(line: Line): void {
+  leave(line, "put back", line.trashed ? { trashed: false } : { archived: false });
+}
+
+/** Brings a session back to the shelf that it left. */
+export function undo(line: Line, shelf: Shelf): void {
+  const back: Change =
+    shelf === "trash"
+      ? { trashed: true }
+      : line.trashed
+        ? { trashed: false }
+        : { archived: shelf === "archived" };
+  void attempt("undone", change(line.session, back));
+}
+
+/** What became of a session that left the view, in the place of its row. */
+export function leftWords(line: Line): string {
+  switch (shelfOf(line)) {
+    case "trash": {
+      const days = trashDays();
+      if (days === 0) return i18n.t("Moved to trash.");
+      return i18n.t(
+        "{days, plural, one {Moved to trash. Kept for # day.} other {Moved to trash. Kept for # days.}}",
+        {
+          days,
+        },
+      );
+    }
+    case "archived":
+      return i18n.t("Archived.");
+    default:
+      return i18n.t("Put back.");
+  }
+}
+
+/** How long the trash is kept; 0 is until it is erased by hand. */
+export function trashDays(): number {
+  return lists.getState().counts?.trash_days ?? TRASH_DAYS;
+}
+
+/** The row of a session that leaves keeps its place for a while, and says what became of it. */
+function leave(line: Line, done: string, body: { archived: boolean } | { trashed: boolean }): void {
+  const { session } = line;
+  hold(session);
+  const left = change(session, body).then(
+    () => {
+      announce(leftWords({ ...line, ...body }));
+      letGoLater(session);
+    },
+    (error: unknown) => {
+      release(session);
+      throw error;
+    },
+  );
+  void attempt(done, left);
+}
+
+function letGoLater(session: string): void {
+  setTimeout(() => {
+    // Who stands on it may be about to take it back.
+    const stands = document.activeElement?.closest<HTMLElement>("[data-session]")?.dataset["session"];
+    if (stands === session) letGoLater(session);
+    else release(session);
+  }, SAID_FOR);
+}

@@ -1,0 +1,81 @@
+// Which sessions changed since this device last showed them. Those of before it ever showed one are not new.
+
+import { useStore } from "zustand";
+import { createStore } from "zustand/vanilla";
+
+import { apart } from "./apart";
+import type { Line } from "./types";
+
+const PLACE = "shown";
+const PAUSE = 500;
+/** What was shown longer ago than these is taken for read. */
+const SESSIONS_MAX = 1_000;
+
+export interface Shown {
+  /** From when on changes count, in the server's microseconds. */
+  since: number;
+  /** The activity of each session as it was last shown. */
+  sessions: Readonly<Record<string, number>>;
+}
+
+export function isUnread({ since, sessions }: Shown, line: Line): boolean {
+  return line.active_at > Math.max(since, sessions[line.session] ?? 0);
+}
+
+/** What was shown here or there; the oldest are let go together, so that none of them becomes new again. */
+export function together(one: Shown, other: Shown): Shown {
+  const sessions = { ...one.sessions };
+  for (const [session, at] of Object.entries(other.sessions))
+    sessions[session] = Math.max(at, sessions[session] ?? 0);
+  const since = Math.max(one.since, other.since);
+  const newest = Object.entries(sessions).sort(([, one], [, other]) => other - one);
+  const left = newest.slice(SESSIONS_MAX)[0];
+  if (left === undefined) return { since, sessions };
+  return { since: Math.max(since, left[1]), sessions: Object.fromEntries(newest.slice(0, SESSIONS_MAX)) };
+}
+
+// A browser may refuse to keep anything; then what this tab showed counts.
+function kept(): Shown | undefined {
+  try {
+    const text = localStorage.getItem(PLACE);
+    return text === null ? undefined : (JSON.parse(text) as Shown);
+  } catch {
+    return undefined;
+  }
+}
+
+const shown = createStore<Shown>(() => kept() ?? { since: Date.now() * 1_000, sessions: {} });
+
+const keep = apart(PAUSE, () => {
+  const known = kept();
+  if (known !== undefined) shown.setState(together(shown.getState(), known), true);
+  try {
+    localStorage.setItem(PLACE, JSON.stringify(shown.getState()));
+  } catch {
+    return;
+  }
+});
+
+/** A session is on the screen as it is now. */
+export function markShown(line: Line): void {
+  if (document.visibilityState === "hidden") return;
+  const { sessions } = shown.getState();
+  if ((sessions[line.session] ?? 0) >= line.active_at) return;
+  shown.setState({ sessions: { ...sessions, [line.session]: line.active_at } });
+  keep();
+}
+
+export function useUnread(line: Line): boolean {
+  return useStore(shown, (shown) => isUnread(shown, line));
+}
+
+/** Other tabs of this device show sessions too. */
+export function hearOtherTabs(): () => void {
+  const heard = ({ key }: StorageEvent) => {
+    const known = key === PLACE ? kept() : undefined;
+    if (known !== undefined) shown.setState(together(shown.getState(), known), true);
+  };
+  window.addEventListener("storage", heard);
+  keep();
+  return () => window.removeEventListener("storage", heard);
+}

@@ -1,0 +1,114 @@
+// The links by which a session can be read, to make one and to withdraw them. A link is shown once: the server keeps only
+// what it needs to know it again.
+
+import { i18n } from "@lingui/core";
+import { useEffect, useRef, useState } from "react";
+
+import { ask } from "../api/client";
+import { Dialog } from "../sessions/Dialog";
+import { why } from "../shell/attempt";
+import { copy } from "../shell/copy";
+import { momentOf } from "../sidebar/times";
+
+interface Share {
+  share: string;
+  created_at: number;
+}
+
+interface Made {
+  share: string;
+  secret: string;
+}
+
+export default function ShareDialog({ session }: { session: string }) {
+  const [shares, setShares] = useState<readonly Share[]>();
+  const [made, setMade] = useState<Made>();
+  const [problem, setProblem] = useState<string>();
+  const path = `/sessions/${session}/shares`;
+  /** Does something, and asks which links there are then. */
+  const after = async (done: string, act: Promise<unknown>) => {
+    try {
+      await act;
+      setShares((await ask<{ shares: Share[] }>("GET", path)).shares);
+      setProblem(undefined);
+    } catch (error) {
+      setProblem(why(error, done));
+    }
+  };
+  useEffect(() => void after("read", Promise.resolve()), [path]);
+  const make = () => void after("made", ask<Made>("POST", path).then(setMade));
+  const withdraw = async (share: string) => {
+    await ask("DELETE", `/shares/${share}`);
+    if (made?.share === share) setMade(undefined);
+  };
+  return (
+    <Dialog title={i18n.t("Share the session")} cancel={i18n.t("Done")}>
+      <p>
+        {i18n.t(
+          "Whoever has a link reads everything that is visible in this session, now and later, until you withdraw it. Nobody can write or change anything by it, and files are not handed out.",
+        )}
+      </p>
+      <div>
+        <button type="button" className="btn pri" onClick={make}>
+          {i18n.t("Make a link")}
+        </button>
+      </div>
+      {made !== undefined && <NewLink key={made.share} secret={made.secret} />}
+      {problem !== undefined && (
+        <p className="err" role="alert">
+          {problem}
+        </p>
+      )}
+      {shares !== undefined && <h3>{i18n.t("Links")}</h3>}
+      {shares?.length === 0 && <p className="dim">{i18n.t("Nobody else can read this session.")}</p>}
+      <ul className="links">
+        {shares?.map(({ share, created_at }) => (
+          <li key={share}>
+            <span className="grow">{i18n.t("Made {moment}", { moment: momentOf(created_at) })}</span>
+            <button type="button" className="btn sm" onClick={() => void after("withdrawn", withdraw(share))}>
+              {i18n.t("Withdraw")}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}
+
+/** A link that was just made. */
+function NewLink({ secret }: { secret: string }) {
+  const link = `${location.origin}/shared/${secret}`;
+  const field = useRef<HTMLInputElement>(null);
+  const [copied, setCopied] = useState<boolean>();
+  useEffect(() => field.current?.select(), []);
+  const take = () =>
+    void copy(link).then(
+      () => setCopied(true),
+      () => {
+        // A page that is not reached over HTTPS may not write there; the link can still be taken by hand.
+        field.current?.select();
+        setCopied(false);
+      },
+    );
+  return (
+    <div className="made">
+      <div className="beside">
+        <label className="grow">
+          {i18n.t("The link")}
+          <input ref={field} readOnly value={link} onFocus={(event) => event.target.select()} />
+        </label>
+        <button type="button" className="btn" onClick={take}>
+          {copied === true ? i18n.t("Copied") : i18n.t("Copy")}
+        </button>
+      </div>
+      <p className="dim">
+        {copied === false
+          ? i18n.t("The browser did not let the page copy it. Press Ctrl C.")
+          : i18n.t("It is shown this once. Copy it before you close this.")}{" "}
+        <a href={link} target="_blank" rel="noreferrer">
+          {i18n.t("Open it")}
+        </a>
+      </p>
+    </div>
+  );
+}

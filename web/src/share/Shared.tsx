@@ -1,0 +1,163 @@
+// A session for whoever has the link: to be read, without a login. It comes again by itself while somebody looks at it.
+
+import { i18n } from "@lingui/core";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+
+import { ask, Refused } from "../api/client";
+import type { TurnView } from "../log/types";
+import { Announcer } from "../shell/Announcer";
+import { Mark } from "../shell/Mark";
+import { isLive, renewed, withEarlier, type Read } from "./pages";
+import { SharedTurn } from "./SharedTurn";
+
+const AGAIN = 10_000;
+/** Who is so near to the end follows it. */
+const NEAR = 80;
+
+interface Told {
+  title: string | null;
+  turns: TurnView[];
+}
+
+function read(secret: string, before?: number): Promise<Told> {
+  const from = before === undefined ? "" : `?before=${before}`;
+  return ask("GET", `/shared/${encodeURIComponent(secret)}${from}`);
+}
+
+export default function Shared({ secret }: { secret: string }) {
+  const { title, known, gone, away, earlier } = useShared(secret);
+  const name = title ?? i18n.t("New session");
+  return (
+    <div className="shared">
+      {/* Whoever has the address can read it, so it is not for those who collect addresses. */}
+      <meta name="robots" content="noindex, nofollow" />
+      <title>{gone ? "Everturn" : name}</title>
+      <header className="head">
+        <Mark />
+        <div className="grow">
+          <h1 className="clip">{gone || known === undefined ? "Everturn" : name}</h1>
+          {!gone && <p className="sub">{i18n.t("Shared by a link, to be read.")}</p>}
+        </div>
+      </header>
+      {gone ? (
+        <Gone />
+      ) : known === undefined ? (
+        <Opening away={away} />
+      ) : (
+        <Turns read={known} earlier={earlier} />
+      )}
+      {known !== undefined && !gone && away && (
+        <p className="notice">{i18n.t("The server cannot be reached. What is above stays.")}</p>
+      )}
+      <Announcer />
+    </div>
+  );
+}
+
+function Gone() {
+  return (
+    <main className="thread">
+      <div className="col hello">
+        <h2>{i18n.t("This link leads nowhere any more.")}</h2>
+        <p>{i18n.t("It was withdrawn, or its session was erased. Who sent it to you can make another.")}</p>
+      </div>
+    </main>
+  );
+}
+
+function Opening({ away }: { away: boolean }) {
+  return (
+    <main className="loading">
+      {away ? i18n.t("The server cannot be reached. It is tried again by itself.") : i18n.t("Opening…")}
+    </main>
+  );
+}
+
+/** What is known of the session, asked for again while the page is looked at. */
+function useShared(secret: string) {
+  const [title, setTitle] = useState<string | null>(null);
+  const [known, setKnown] = useState<Read>();
+  const [gone, setGone] = useState(false);
+  const [away, setAway] = useState(false);
+  const failed = useCallback((error: unknown) => {
+    if (error instanceof Refused && !error.passes) setGone(true);
+    else setAway(true);
+  }, []);
+  useEffect(() => {
+    let left = false;
+    const look = async () => {
+      if (document.visibilityState === "hidden") return;
+      try {
+        const told = await read(secret);
+        if (left) return;
+        setTitle(told.title);
+        setKnown((known) => renewed(known, told.turns));
+        setAway(false);
+        setGone(false);
+      } catch (error) {
+        if (!left) failed(error);
+      }
+    };
+    void look();
+    const timer = setInterval(() => void look(), AGAIN);
+    const shown = () => void look();
+    document.addEventListener("visibilitychange", shown);
+    return () => {
+      left = true;
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", shown);
+    };
+  }, [secret, failed]);
+  const first = known?.turns[0]?.turn;
+  const earlier = useCallback(async () => {
+    if (first === undefined) return;
+    try {
+      const { turns } = await read(secret, first);
+      setKnown((known) => (known?.turns[0]?.turn === first ? withEarlier(known, turns) : known));
+    } catch (error) {
+      failed(error);
+    }
+  }, [secret, first, failed]);
+  return { title, known, gone, away, earlier };
+}
+
+function Turns({ read, earlier }: { read: Read; earlier: () => Promise<void> }) {
+  const { turns, more } = read;
+  const area = useRef<HTMLElement>(null);
+  useKeptPlace(area, turns);
+  return (
+    <main className="thread" ref={area} tabIndex={0} aria-label={i18n.t("Turns")}>
+      <div className="col">
+        {more && (
+          <button type="button" className="btn" onClick={() => void earlier()}>
+            {i18n.t("Earlier turns")}
+          </button>
+        )}
+        {turns.length === 0 && <p className="dim">{i18n.t("Nothing is written here yet.")}</p>}
+        {turns.map((turn, at) => (
+          <SharedTurn key={turn.turn} turn={turn} live={at === turns.length - 1 && isLive(turn)} />
+        ))}
+      </div>
+    </main>
+  );
+}
+
+/** Turns that come in above do not move what is read; who stands at the end goes along with it. */
+function useKeptPlace(area: React.RefObject<HTMLElement | null>, turns: readonly TurnView[]): void {
+  const before = useRef<{ first: number | undefined; height: number; near: boolean }>(undefined);
+  useLayoutEffect(() => {
+    const node = area.current;
+    if (node === null) return;
+    const known = before.current;
+    const first = turns[0]?.turn;
+    if (known !== undefined && known.first !== first) node.scrollTop += node.scrollHeight - known.height;
+    else if (known?.near === true) node.scrollTop = node.scrollHeight;
+    const note = () => {
+      const near = node.scrollHeight - node.scrollTop - node.clientHeight <= NEAR && node.scrollTop > 0;
+      before.current = { first, height: node.scrollHeight, near };
+    };
+    note();
+    node.addEventListener("scroll", note, { passive: true });
+    return () => node.removeEventListener("scroll", note);
+  }, [area, turns]);
+}

@@ -1,0 +1,78 @@
+// A turn as a link shows it: the same words in the same places, and nothing that can be done with them.
+
+import { i18n } from "@lingui/core";
+import { FileText } from "lucide-react";
+import { memo } from "react";
+
+import { MarkerLine } from "../conversation/MarkerLine";
+import { Parts } from "../conversation/Parts";
+import type { Attachment, Part, TurnView } from "../log/types";
+import { momentOf } from "../sidebar/times";
+import { sizeOf } from "../shell/words";
+
+interface Props {
+  turn: TurnView;
+  live: boolean;
+}
+
+export const SharedTurn = memo(
+  function SharedTurn({ turn, live }: Props) {
+    const parts = turn.answer?.parts ?? [];
+    const agent = parts.length > 0 || turn.marker != null || live;
+    return (
+      <article className="turn" data-turn={turn.turn} aria-busy={live}>
+        <div className="e">
+          <span className="knot" />
+          <div className="who">
+            <h2>{i18n.t("Person")}</h2>
+            <time className="num">{momentOf(turn.posted_at)}</time>
+          </div>
+          <div className="said">
+            <div className="words">{turn.message.text}</div>
+            <Names files={turn.message.attachments ?? []} />
+          </div>
+        </div>
+        {agent && (
+          <div className={live ? "e live tip" : "e"}>
+            <span className={live ? "knot live" : "knot agent"} />
+            <div className="who">
+              <h2>{i18n.t("Agent")}</h2>
+              {live && <span className="k">{i18n.t("Writing")}</span>}
+            </div>
+            <Parts key={turn.answer?.run ?? "none"} parts={parts.map(withoutFiles)} live={live} />
+            <Names files={parts.flatMap(filesOf)} />
+            {turn.marker != null && <MarkerLine marker={turn.marker} />}
+          </div>
+        )}
+      </article>
+    );
+  },
+  // What comes again every few seconds is mostly the same.
+  (one, other) => one.live === other.live && JSON.stringify(one.turn) === JSON.stringify(other.turn),
+);
+
+/** Files are named and not handed out: a link opens the words of a session only. */
+function Names({ files }: { files: readonly Attachment[] }) {
+  if (files.length === 0) return null;
+  return (
+    <div className="files">
+      {files.map((file) => (
+        <span key={file.blob} className="file" title={i18n.t("Files are not handed out by a link.")}>
+          <span className="th">
+            <FileText aria-hidden="true" />
+          </span>
+          {file.name} <span className="dim">{sizeOf(file.size_bytes)}</span>
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function filesOf(part: Part): readonly Attachment[] {
+  return "steered" in part ? (part.steered.message.attachments ?? []) : [];
+}
+
+function withoutFiles(part: Part): Part {
+  if (filesOf(part).length === 0 || !("steered" in part)) return part;
+  return { steered: { ...part.steered, message: { ...part.steered.message, attachments: [] } } };
+}

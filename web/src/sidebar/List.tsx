@@ -1,0 +1,177 @@
+// The list as far as it is looked at: however many sessions there are, only those in sight are in the page. Who reads in the
+// middle is not moved by what comes in above.
+
+import { i18n } from "@lingui/core";
+import {
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  type MouseEvent,
+  type ReactNode,
+  type RefObject,
+} from "react";
+import { Virtualizer, type VirtualizerHandle } from "virtua";
+
+import { openMenu } from "../sessions/asked";
+import { goOn, lineOf, useLists } from "../sessions/lists";
+import { keepOnly, picked, pickRange, toggle } from "../sessions/picked";
+import type { View } from "../sessions/types";
+import { useListKeys } from "./keys";
+import { useMinutes } from "./minutes";
+import { Order, type Row as OneRow } from "./order";
+import { Row } from "./Row";
+
+/** The next page is asked for when fewer rows than these are left below. */
+const ROWS_BELOW = 100;
+
+interface Props {
+  /** What stands above the sessions. */
+  top: ReactNode;
+  /** The session that is shown beside the list. */
+  shown: string | undefined;
+}
+
+export function List({ top, shown }: Props) {
+  const pins = useLists(({ pins }) => pins);
+  const others = useLists(({ others }) => others);
+  const shelf = useLists(({ view }) => view.shelf);
+  const standing = useLists(({ standing }) => standing);
+  const more = useLists(({ more }) => more);
+  const order = useMemo(() => new Order(pins, others), [pins, others]);
+  const area = useRef<HTMLDivElement>(null);
+  const list = useRef<VirtualizerHandle>(null);
+  const now = useMinutes();
+  const { reached, press, focused, blurred } = useListKeys(order, area, list, shown);
+  useAnchor(order, area, list);
+  useEffect(() => keepOnly((session) => lineOf(session) !== undefined), [order]);
+  const readAhead = useCallback(() => {
+    const handle = list.current;
+    if (handle === null || !more || standing !== "ready") return;
+    const last = handle.findItemIndex(handle.scrollOffset + handle.viewportSize);
+    if (order.length - last < ROWS_BELOW) goOn();
+  }, [order, more, standing]);
+  useEffect(readAhead, [readAhead]);
+  const draw = (at: number) => {
+    const row: OneRow = order.row(at);
+    if ("line" in row) {
+      const { line } = row;
+      const here = line.session === shown;
+      return (
+        <Row key={line.session} line={line} shelf={shelf} shown={here} reached={at === reached} now={now} />
+      );
+    }
+    switch (row.kind) {
+      case "top":
+        return <div key="top">{top}</div>;
+      case "pinned":
+        return <h2 key="pinned">{i18n.t("Pinned")}</h2>;
+      case "others":
+        return <h2 key="others">{others.length > 0 && i18n.t("Sessions")}</h2>;
+      default:
+        return <End key="end" size={order.size} />;
+    }
+  };
+  return (
+    <div
+      className="list"
+      ref={area}
+      onKeyDown={press}
+      onFocus={focused}
+      onBlur={blurred}
+      onClickCapture={(event) => pickByClick(event, order)}
+      onContextMenu={menuByClick}
+    >
+      <Virtualizer
+        ref={list}
+        data={{ length: order.length }}
+        scrollRef={area}
+        onScroll={readAhead}
+        keepMounted={reached === undefined ? [0] : [0, reached]}
+      >
+        {(_, at) => draw(at)}
+      </Virtualizer>
+    </div>
+  );
+}
+
+/** Control and a click select one more; Shift and a click all up to it. */
+function pickByClick(event: MouseEvent, order: Order): void {
+  const session = sessionOf(event.target);
+  const range = event.shiftKey;
+  if (session === undefined || !(range || event.ctrlKey || event.metaKey)) return;
+  if (!(event.target as HTMLElement).closest("[data-row]")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const from = lineOf(picked.getState().from ?? "");
+  const to = lineOf(session);
+  const rows = [from, to].map((line) => (line === undefined ? undefined : order.rowOf(line)));
+  if (range && rows[0] !== undefined && rows[1] !== undefined) pickRange(order.between(rows[0], rows[1]));
+  else toggle(session);
+}
+
+function menuByClick(event: MouseEvent): void {
+  const session = sessionOf(event.target);
+  if (session === undefined) return;
+  event.preventDefault();
+  openMenu({ of: { session }, x: event.clientX, y: event.clientY });
+}
+
+function sessionOf(target: EventTarget): string | undefined {
+  return (target as HTMLElement).closest<HTMLElement>("[data-session]")?.dataset["session"];
+}
+
+/** What stands at the end: that more comes, that it does not, or that there is nothing. */
+function End({ size }: { size: number }) {
+  const standing = useLists(({ standing }) => standing);
+  const more = useLists(({ more }) => more);
+  const view = useLists(({ view }) => view);
+  if (standing === "failed") {
+    return (
+      <p className="none">
+        {i18n.t("The rest of the list could not be read.")}{" "}
+        <button type="button" className="btn sm" onClick={goOn}>
+          {i18n.t("Try again")}
+        </button>
+      </p>
+    );
+  }
+  if (more) return <p className="dim none">{size === 0 ? i18n.t("Reading the list…") : i18n.t("More…")}</p>;
+  if (size > 0) return <div className="pad" />;
+  return <p className="dim none">{nothingWords(view)}</p>;
+}
+
+function nothingWords({ shelf, state, project, tag }: View): string {
+  if (shelf === "trash") return i18n.t("The trash is empty.");
+  if (shelf === "archived") return i18n.t("Nothing is archived.");
+  if (state === "live") return i18n.t("Nothing is being written at the moment.");
+  if (state === "needs_you") return i18n.t("Nothing needs you.");
+  if (tag !== undefined) return i18n.t("No sessions with this tag.");
+  if (project !== undefined) return i18n.t("No sessions in this project yet.");
+  return i18n.t("No sessions yet.");
+}
+
+/** Keeps what is read where it is while lines come and go above it. */
+function useAnchor(
+  order: Order,
+  area: RefObject<HTMLDivElement | null>,
+  list: RefObject<VirtualizerHandle | null>,
+): void {
+  const before = useRef(order);
+  useLayoutEffect(() => {
+    const [was, scroller, handle] = [before.current, area.current, list.current];
+    before.current = order;
+    if (was === order || scroller === null || handle === null || scroller.scrollTop <= 0) return;
+    const first = handle.findItemIndex(scroller.scrollTop);
+    const last = handle.findItemIndex(scroller.scrollTop + handle.viewportSize);
+    // The first in sight that stands where it stood among the others; what changed itself goes where it belongs.
+    for (let at = first; at <= last; at += 1) {
+      const line = was.lineAt(at);
+      const place = line === undefined ? undefined : order.rowOf(line);
+      if (place === undefined) continue;
+      if (place !== at) scroller.scrollTop += handle.getItemOffset(place) - handle.getItemOffset(at);
+      return;
+    }
+  }, [order, area, list]);
+}

@@ -1,0 +1,133 @@
+// What was found, by session: where the words stand, with a bit of what is around them. Each leads to its turn.
+
+import { i18n } from "@lingui/core";
+import { useEffect, useState } from "react";
+import { Link } from "wouter";
+
+import { ask } from "../api/client";
+import { why } from "../shell/attempt";
+import { countOf, whenOf } from "../shell/words";
+import { FilterChoice } from "./Filters";
+import { bySession, isNarrowed, NO_FILTERS, searchOf, type Found, type Hit, type Stretch } from "./hits";
+import { useMinutes } from "./minutes";
+
+const PAUSE = 100;
+const COUNT = 100;
+/** Places of a session that are shown before one asks for the others. */
+const PLACES = 3;
+
+interface Answer {
+  words: string;
+  narrowed: boolean;
+  found: Found[];
+  /** Whether there may be more than were asked for. */
+  more: boolean;
+}
+
+/** The newest answer: one that comes after the question changed is not looked at. */
+function useAnswer(words: string, filters: typeof NO_FILTERS) {
+  const [answer, setAnswer] = useState<Answer>();
+  const [problem, setProblem] = useState<string>();
+  useEffect(() => {
+    let asked = true;
+    const timer = setTimeout(() => {
+      ask<{ hits: Hit[] }>("GET", `/search?${searchOf(words, filters, COUNT, Date.now())}`)
+        .then(({ hits }) => {
+          if (!asked) return;
+          setProblem(undefined);
+          setAnswer({
+            words,
+            narrowed: isNarrowed(filters),
+            found: bySession(hits),
+            more: hits.length >= COUNT,
+          });
+        })
+        .catch((error: unknown) => asked && setProblem(why(error, "searched")));
+    }, PAUSE);
+    return () => {
+      asked = false;
+      clearTimeout(timer);
+    };
+  }, [words, filters]);
+  return { answer, problem };
+}
+
+export default function Results({ words }: { words: string }) {
+  const [filters, setFilters] = useState(NO_FILTERS);
+  const { answer, problem } = useAnswer(words, filters);
+  const now = useMinutes();
+  return (
+    <div className="list results">
+      <FilterChoice filters={filters} choose={setFilters} />
+      {problem !== undefined && (
+        <p className="none" role="alert">
+          {problem}
+        </p>
+      )}
+      {answer === undefined && problem === undefined && <p className="dim none">{i18n.t("Searching…")}</p>}
+      {answer?.found.length === 0 && <p className="dim none">{nothingWords(answer)}</p>}
+      {answer?.found.map((found) => (
+        <OneSession key={found.session} found={found} now={now} />
+      ))}
+      {answer?.more === true && (
+        <p className="dim none">
+          {i18n.t("These are the newest {count}. More words find older ones.", { count: COUNT })}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function nothingWords({ words, narrowed }: Answer): string {
+  return narrowed
+    ? i18n.t("Nothing found for “{words}” with these filters.", { words })
+    : i18n.t("Nothing found for “{words}”. Archived sessions were searched too.", { words });
+}
+
+function OneSession({ found, now }: { found: Found; now: number }) {
+  const { session, title, titleHit, turns, archived, trashed } = found;
+  const [all, setAll] = useState(false);
+  const shown = all ? turns : turns.slice(0, PLACES);
+  const first = turns[0];
+  return (
+    <section className="found">
+      <Link href={placeOf(session, titleHit === undefined ? first : undefined)} className="sess">
+        <span />
+        <span className="t">
+          {titleHit === undefined ? (title ?? i18n.t("New session")) : <Marked excerpt={titleHit} />}
+        </span>
+        {turns.length > 0 && <span className="w num">{countOf(turns.length)}</span>}
+        {trashed ? (
+          <span className="m">{i18n.t("In the trash")}</span>
+        ) : (
+          archived && <span className="m">{i18n.t("Archived")}</span>
+        )}
+      </Link>
+      {shown.map((hit) => (
+        <Link key={`${hit.turn} ${hit.run}`} href={placeOf(session, hit)} className="hit">
+          <span className="who">
+            {hit.run === null ? i18n.t("You") : i18n.t("Agent")} <span>{whenOf(hit.at, now)}</span>
+          </span>
+          <span className="text">
+            <Marked excerpt={hit.excerpt} />
+          </span>
+        </Link>
+      ))}
+      {turns.length > shown.length && (
+        <button type="button" className="btn sm ghost" onClick={() => setAll(true)}>
+          {i18n.t("{count} more in this session", { count: turns.length - shown.length })}
+        </button>
+      )}
+    </section>
+  );
+}
+
+function placeOf(session: string, hit: Hit | undefined): string {
+  return hit === undefined ? `/s/${session}` : `/s/${session}?turn=${hit.turn}`;
+}
+
+function Marked({ excerpt }: { excerpt: readonly Stretch[] }) {
+  return excerpt.map(({ text, hit }, at) =>
+    hit ? <mark key={at}>{text}</mark> : <span key={at}>{text}</span>,
+  );
+}

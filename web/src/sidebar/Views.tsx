@@ -1,0 +1,76 @@
+// Which part of the list is looked at: all, what is live, what waits for a person; and at the foot what was put away.
+
+import { i18n } from "@lingui/core";
+import { Archive, Trash2 } from "lucide-react";
+
+import { look, useLists } from "../sessions/lists";
+import { pickNone } from "../sessions/picked";
+import type { View } from "../sessions/types";
+import { countOf } from "../shell/words";
+
+/** Looks at something else; what was selected was selected there. */
+export function show(view: View): void {
+  pickNone();
+  look(view);
+}
+
+export function Views() {
+  const view = useLists(({ view }) => view);
+  const counts = useLists(({ counts }) => counts);
+  const { shelf: _, state, ...narrow } = view;
+  const active = view.shelf === "active";
+  return (
+    <div className="seg" role="group" aria-label={i18n.t("Which sessions")}>
+      <button
+        type="button"
+        aria-pressed={active && state === undefined}
+        onClick={() => show({ shelf: "active", ...narrow })}
+      >
+        {i18n.t("All")}
+      </button>
+      <button
+        type="button"
+        aria-pressed={state === "live"}
+        onClick={() => show({ shelf: "active", state: "live", ...narrow })}
+      >
+        {i18n.t("Live")} <Count count={counts?.live} />
+      </button>
+      <button
+        type="button"
+        aria-pressed={state === "needs_you"}
+        onClick={() => show({ shelf: "active", state: "needs_you", ...narrow })}
+      >
+        {i18n.t("Needs you")} <Count count={counts?.needs_you} needsYou />
+      </button>
+    </div>
+  );
+}
+
+function Count({ count, needsYou = false }: { count: number | undefined; needsYou?: boolean }) {
+  if (count === undefined || count === 0) return null;
+  return <span className={needsYou ? "n a num" : "n num"}>{countOf(count)}</span>;
+}
+
+/** Archive and trash, at the foot of the list. */
+export function Places() {
+  const shelf = useLists(({ view }) => view.shelf);
+  const counts = useLists(({ counts }) => counts);
+  return (
+    <div className="places">
+      <button
+        type="button"
+        aria-pressed={shelf === "archived"}
+        onClick={() => show({ shelf: shelf === "archived" ? "active" : "archived" })}
+      >
+        <Archive aria-hidden="true" /> {i18n.t("Archive")} <Count count={counts?.archived} />
+      </button>
+      <button
+        type="button"
+        aria-pressed={shelf === "trash"}
+        onClick={() => show({ shelf: shelf === "trash" ? "active" : "trash" })}
+      >
+        <Trash2 aria-hidden="true" /> {i18n.t("Trash")} <Count count={counts?.trash} />
+      </button>
+    </div>
+  );
+}
