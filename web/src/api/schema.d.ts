@@ -153,6 +153,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/login/openid/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sends a browser to a provider to log in. It is opened as a page, not fetched. */
+        get: operations["leave"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login/openid/{name}/return": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where a provider sends a browser back to. It is logged in and led on, or led to `/?login=refused&why=`. */
+        get: operations["come_back"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login/passkey/begin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins to log in by passkey. */
+        post: operations["begin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login/passkey/finish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Logs a browser in by what its device answered: the answer sets a cookie that ends with the login. */
+        post: operations["finish"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login/ways": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How one can log in at this address. */
+        get: operations["ways"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/logins": {
         parameters: {
             query?: never;
@@ -238,6 +323,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/me/preferences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the caller prefers. */
+        get: operations["read"];
+        /** Keeps what the caller prefers, all of it. */
+        put: operations["put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/metrics": {
         parameters: {
             query?: never;
@@ -272,6 +375,61 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/models/default": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Says which model is asked when neither a message nor a project names one. */
+        put: operations["set_default"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Adds a model, or changes one that was added here. A run that is going on keeps the model it began with; the next one
+         *     asks this one.
+         */
+        put: operations["put"];
+        post?: never;
+        /** Takes a model away that was added here, and its key. */
+        delete: operations["remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks a model for one word, as a run would ask it, for 20 seconds at most. */
+        post: operations["test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/openapi.json": {
         parameters: {
             query?: never;
@@ -284,6 +442,74 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One's own passkeys. */
+        get: operations["passkeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/passkeys/begin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins to add a passkey. */
+        post: operations["begin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/passkeys/finish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Adds a passkey by what a device answered. */
+        post: operations["finish"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/passkeys/{passkey}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Removes one of one's passkeys. Logins that were made with it stay. */
+        delete: operations["remove"];
         options?: never;
         head?: never;
         patch?: never;
@@ -321,8 +547,8 @@ export interface paths {
         delete: operations["delete"];
         options?: never;
         head?: never;
-        /** Gives a project another name. */
-        patch: operations["rename"];
+        /** Changes a project: its name, who answers there, and what the model is told there. It counts from the next run on. */
+        patch: operations["change"];
         trace?: never;
     };
     "/api/v1/ready": {
@@ -422,6 +648,57 @@ export interface paths {
         get: operations["server"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/server/backup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins to copy everything that is kept to a folder of the server, as `everturn backup` does. */
+        post: operations["back_up"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/server/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The latest 20 tasks since the server was started, newest first. */
+        get: operations["list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/server/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins to look whether every session is as it was written, as `everturn verify` does. It changes nothing. */
+        post: operations["verify"];
         delete?: never;
         options?: never;
         head?: never;
@@ -819,6 +1096,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is set at the moment. */
+        get: operations["read"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Changes what is named, all of it or nothing. It goes before the file of the configuration, also after a restart. */
+        patch: operations["change"];
+        trace?: never;
+    };
     "/api/v1/shared/{secret}": {
         parameters: {
             query?: never;
@@ -984,6 +1279,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description Whether an interrupted run goes on by itself.
+         * @enum {string}
+         */
+        AfterCrashConfig: "continue" | "wait";
         /** @description What the agent said in a turn, in the order in which it happened. */
         Answer: {
             complete: boolean;
@@ -1030,12 +1330,15 @@ export interface components {
              */
             user?: string | null;
         };
-        BeginBody: {
-            /**
-             * Format: int64
-             * @description Bytes of the whole file, at most 134,217,728.
-             */
-            length: number;
+        BackupBody: {
+            /** @description A folder of the server by its whole path, new or empty, outside of the data directory. */
+            place: string;
+        };
+        /** @description Nothing is asked for yet. */
+        BeginBody: Record<string, never>;
+        BegunBody: {
+            /** Format: uuid */
+            task: string;
         };
         /** @description A blob's name: the SHA-256 of its bytes, in hexadecimal. */
         BlobHash: string;
@@ -1046,6 +1349,11 @@ export interface components {
              */
             turn?: number | null;
         };
+        /**
+         * @description What a message does that is sent while a run is going on.
+         * @enum {string}
+         */
+        BusyName: "queue" | "steer" | "interrupt";
         /** @description One tool use. */
         Call: {
             /** @description JSON text; incomplete while the call is drafted. */
@@ -1074,6 +1382,16 @@ export interface components {
          * @enum {string}
          */
         CallStatus: "ok" | "error";
+        /** @description What a browser is asked to do. */
+        CeremonyBody: {
+            /**
+             * Format: uuid
+             * @description By what it is finished: once, and within five minutes.
+             */
+            ceremony: string;
+            /** @description For `navigator.credentials`, with `publicKey` as its `parse…OptionsFromJSON` takes it. */
+            options: Record<string, never>;
+        };
         ChangeBody: {
             archived?: boolean | null;
             pinned?: boolean | null;
@@ -1159,6 +1477,10 @@ export interface components {
              */
             used_at?: number | null;
         };
+        DefaultBody: {
+            /** @description One of the models. */
+            name: string;
+        };
         /** @description The disk that the data directory is on. */
         DiskBody: {
             /** Format: int64 */
@@ -1187,7 +1509,7 @@ export interface components {
          * @description What went wrong, as a word that programs can rely on.
          * @enum {string}
          */
-        ErrorCode: "another_log" | "attachment_not_found" | "bad_name" | "bad_password" | "bad_request" | "bad_tag" | "bad_title" | "beyond_end" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "not_scratch" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
+        ErrorCode: "another_log" | "attachment_not_found" | "bad_model" | "bad_name" | "bad_passkey" | "bad_password" | "bad_place" | "bad_request" | "bad_setting" | "bad_tag" | "bad_title" | "beyond_end" | "busy" | "ceremony_over" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_passkeys_here" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "not_scratch" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "on_postgres" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "set_in_environment" | "set_in_file" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_models" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
         /** @description One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes. */
         Event: {
             /** @description The session began. `after` is the session that its author left behind. */
@@ -1433,6 +1755,12 @@ export interface components {
                 outcome: components["schemas"]["CommitOutcome"];
             };
         };
+        FinishBody: {
+            /** Format: uuid */
+            ceremony: string;
+            /** @description What `navigator.credentials.get` gave, as its `toJSON` writes it. */
+            credential: Record<string, never>;
+        };
         /**
          * @description A mark on the session as a whole.
          * @enum {string}
@@ -1447,7 +1775,7 @@ export interface components {
              */
             at?: number | null;
             /** @description What stands around the words; the first 40 hits have it. */
-            excerpt: components["schemas"]["Piece"][];
+            excerpt: components["schemas"]["Stretch"][];
             /**
              * Format: int64
              * @description The run whose answer it is; none for a message and a name.
@@ -1623,6 +1951,9 @@ export interface components {
          */
         MarkerKind: "stopped" | "failed" | "interrupted" | "recovering" | "recovered";
         MeBody: components["schemas"]["UserBody"] & {
+            has_password: boolean;
+            /** @description How many there are. */
+            passkeys: number;
             /** @description What this request's credential allows. */
             scope: string;
         };
@@ -1650,9 +1981,26 @@ export interface components {
          */
         Mode: "queue" | "steer" | "interrupt";
         ModelBody: {
+            /** @description Where it is named. */
+            from: components["schemas"]["NamedIn"];
+            /** @description Whether it is asked with a key. The key itself is never shown. */
+            has_key: boolean;
             /** @description What the provider calls it. */
             model: string;
             name: string;
+            /**
+             * Format: int32
+             * @description Tokens that one answer may have.
+             */
+            output_tokens_max: number;
+            /** @description The wire format. */
+            provider: components["schemas"]["ProviderConfig"];
+            /** @description Whether it goes on from the beginning of an answer. */
+            takes_prefix: boolean;
+            /** @description Whether it is offered tools. */
+            tools: boolean;
+            /** @description Where the provider's paths begin; for owners. */
+            url?: string | null;
             /**
              * Format: int64
              * @description Tokens that it reads and says together.
@@ -1660,14 +2008,57 @@ export interface components {
             window_tokens: number;
         };
         ModelsBody: {
-            /** @description The first one is asked. */
+            /** @description The first one is asked, unless a message or the project of its session names another. */
             models: components["schemas"]["ModelBody"][];
         };
+        /**
+         * @description Where a model is named.
+         * @enum {string}
+         */
+        NamedIn: "file" | "settings";
         /**
          * @description Why a session waits for a person.
          * @enum {string}
          */
         Need: "failed" | "interrupted";
+        NewModel: {
+            /**
+             * @description It is never shown again. Left out, the one that is kept goes on, as long as the address leads to the same place;
+             *     an empty one removes it.
+             */
+            key?: string | null;
+            /** @description What the provider calls it. */
+            model: string;
+            /**
+             * Format: int32
+             * @description 4,096 if left out, and at most a quarter of the window.
+             */
+            output_tokens_max?: number | null;
+            provider: components["schemas"]["ProviderConfig"];
+            /** @description No, if left out. */
+            takes_prefix?: boolean | null;
+            /** @description Yes, if left out. */
+            tools?: boolean | null;
+            /** @description Where the provider's paths begin, for example `https://api.openai.com/v1`. */
+            url: string;
+            /**
+             * Format: int64
+             * @description 32,768 if left out.
+             */
+            window_tokens?: number | null;
+        };
+        NewPasskey: {
+            /** Format: uuid */
+            passkey: string;
+        };
+        NewPasskeyBody: {
+            /** Format: uuid */
+            ceremony: string;
+            /** @description What `navigator.credentials.create` gave, as its `toJSON` writes it. */
+            credential: Record<string, never>;
+            /** @description What one calls it. */
+            name: string;
+        };
         NewSecret: {
             /** @description It is never shown again. */
             secret: string;
@@ -1751,15 +2142,36 @@ export interface components {
             /** @description An earlier run of this answer did not complete; the next one went on. */
             marker: components["schemas"]["Marker"];
         };
+        PasskeyBody: {
+            /** Format: int64 */
+            created_at: number;
+            name: string;
+            /** Format: uuid */
+            passkey: string;
+            /** Format: int64 */
+            used_at?: number | null;
+        };
+        PasskeysBody: {
+            passkeys: components["schemas"]["PasskeyBody"][];
+        };
         PasswordBody: {
             new: string;
             /** @description The password until now; left out when there is none yet. */
             old?: string | null;
         };
-        /** @description A stretch of text; `hit` when it is one of the words that were looked for. */
+        /** @description A piece of a run's output. */
         Piece: {
-            hit: boolean;
-            text: string;
+            Text: string;
+        } | {
+            Reasoning: string;
+        } | {
+            Call: components["schemas"]["Call"];
+        } | {
+            /** @description A message that went into the run. */
+            Steered: {
+                message: components["schemas"]["Message"];
+                turn: components["schemas"]["TurnId"];
+            };
         };
         /** @description A message to post. */
         PostBody: {
@@ -1774,6 +2186,15 @@ export interface components {
          * @enum {string}
          */
         PostMode: "queue" | "steer" | "interrupt";
+        PreferencesBody: {
+            busy: components["schemas"]["BusyName"];
+            /** @description Whether the first steps were shown. */
+            first_run_done: boolean;
+            /** @description As browsers name it, for example `de` or `pt-BR`; null for that of the browser. */
+            language?: string | null;
+            /** @description Whether to be told of answers while looking elsewhere. */
+            notify: boolean;
+        };
         /** @description An error in the form of RFC 9457: what happened, what was kept, what to do next. */
         Problem: {
             code: components["schemas"]["ErrorCode"];
@@ -1792,9 +2213,21 @@ export interface components {
              * @description Microseconds since 1970.
              */
             created_at: number;
+            /** @description What the model is told there, after what it is told everywhere. */
+            instructions?: string | null;
+            /** @description Who answers there unless a message names another; null: as elsewhere. */
+            model?: string | null;
             name: string;
             /** Format: uuid */
             project: string;
+        };
+        ProjectChangeBody: {
+            /** @description At most 20,000 characters; null for none. */
+            instructions?: string | null;
+            /** @description One of the models; null lets those answer who answer elsewhere. */
+            model?: string | null;
+            /** @description 1 to 100 visible characters. */
+            name?: string | null;
         };
         /**
          * Format: uuid
@@ -1804,6 +2237,11 @@ export interface components {
         ProjectsBody: {
             projects: components["schemas"]["ProjectBody"][];
         };
+        /**
+         * @description A wire format.
+         * @enum {string}
+         */
+        ProviderConfig: "openai" | "anthropic";
         /** @description A message that waits for its run. */
         Queued: {
             message: components["schemas"]["Message"];
@@ -1838,10 +2276,6 @@ export interface components {
          * @enum {string}
          */
         RecoveryOutcome: "recovered" | "neutral";
-        RenameBody: {
-            /** @description 1 to 100 visible characters. */
-            name: string;
-        };
         /** @description What an interruption leaves on a session: its next turn is told, and only a completed one takes it away. */
         ResumeMark: {
             at?: components["schemas"]["Time"] | null;
@@ -2040,6 +2474,20 @@ export interface components {
          * @description Names a session. A session may have several; each leads to the same log.
          */
         SessionId: string;
+        SettingsBody: components["schemas"]["Values"] & {
+            /** @description What the environment of the server says, and nothing here can change. */
+            set_in_environment: string[];
+        };
+        SettingsChange: {
+            after_crash?: components["schemas"]["AfterCrashConfig"] | null;
+            /** @description At most 20,000 characters, for the next run on; null for none, also when the file says some. */
+            instructions?: string | null;
+            /**
+             * Format: int32
+             * @description Days, at most 36,500; 0 keeps the trash until it is erased by hand. Looked at every hour.
+             */
+            trash_days?: number | null;
+        };
         /** @description A share, without the secret that opens it. */
         ShareBody: {
             /** Format: int64 */
@@ -2102,6 +2550,11 @@ export interface components {
             /** @description Whether anything can be kept at the moment. */
             writable: boolean;
         };
+        /** @description A stretch of text; `hit` when it is one of the words that were looked for. */
+        Stretch: {
+            hit: boolean;
+            text: string;
+        };
         /** @description What the model reads in place of older turns. */
         Summary: {
             text: string;
@@ -2126,6 +2579,35 @@ export interface components {
         } | "Answer";
         TagsBody: {
             tags: components["schemas"]["TagBody"][];
+        };
+        /** @description Something that was asked for, and how far it is. */
+        Task: {
+            /**
+             * Format: int64
+             * @description Microseconds since 1970.
+             */
+            begun_at: number;
+            /** Format: int64 */
+            ended_at?: number | null;
+            kind: components["schemas"]["TaskKind"];
+            state: components["schemas"]["TaskState"];
+            /** Format: uuid */
+            task: string;
+            /** @description How far it is, or what came of it, for a person. */
+            told: string;
+        };
+        /** @enum {string} */
+        TaskKind: "backup" | "verify";
+        /** @enum {string} */
+        TaskState: "running" | "done" | "failed";
+        TasksBody: {
+            tasks: components["schemas"]["Task"][];
+        };
+        TestBody: {
+            /** @description Whether it answered. */
+            ok: boolean;
+            /** @description What happened, for a person. */
+            told: string;
         };
         /**
          * Format: int64
@@ -2225,6 +2707,17 @@ export interface components {
         UsersBody: {
             users: components["schemas"]["UserBody"][];
         };
+        /** @description The values at one moment. */
+        Values: {
+            after_crash: components["schemas"]["AfterCrashConfig"];
+            /** @description What the model is told before every session. */
+            instructions?: string | null;
+            /**
+             * Format: int32
+             * @description Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
+             */
+            trash_days: number;
+        };
         /** @description A session as a reader sees it at `seq`. */
         View: {
             active_at: components["schemas"]["Time"];
@@ -2251,6 +2744,19 @@ export interface components {
              * @description Visible turns that are older than those shown here; they come by page.
              */
             turns_before: number;
+        };
+        WayBody: {
+            /** @description Stands in the address that one logs in by. */
+            name: string;
+            /** @description What people call it. */
+            title: string;
+        };
+        WaysBody: {
+            /** @description Passkeys belong to a name: not where the server is reached by an address of numbers. */
+            passkey: boolean;
+            password: boolean;
+            /** @description Providers of identities, in the order to show them in. */
+            providers: components["schemas"]["WayBody"][];
         };
     };
     responses: never;
@@ -2481,6 +2987,154 @@ export interface operations {
             };
         };
     };
+    leave: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                /** @description Where to go afterwards: a path of this server. */
+                to: string | null;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    come_back: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                state: string | null;
+                code: string | null;
+                error: string | null;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    begin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BeginBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CeremonyBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    finish: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FinishBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ways: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaysBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     logins: {
         parameters: {
             query?: never;
@@ -2616,6 +3270,62 @@ export interface operations {
             };
         };
     };
+    read: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreferencesBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreferencesBody"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     figures: {
         parameters: {
             query?: never;
@@ -2660,6 +3370,130 @@ export interface operations {
                     "application/json": components["schemas"]["ModelsBody"];
                 };
             };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_default: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DefaultBody"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewModel"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     openapi: {
@@ -2677,6 +3511,122 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    passkeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeysBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    begin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BeginBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CeremonyBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    finish: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPasskeyBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewPasskey"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                passkey: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -2766,7 +3716,7 @@ export interface operations {
             };
         };
     };
-    rename: {
+    change: {
         parameters: {
             query?: never;
             header?: never;
@@ -2777,7 +3727,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RenameBody"];
+                "application/json": components["schemas"]["ProjectChangeBody"];
             };
         };
         responses: {
@@ -2985,6 +3935,91 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ServerBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    back_up: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BackupBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BegunBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TasksBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    verify: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BegunBody"];
                 };
             };
             default: {
@@ -3833,6 +4868,64 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Kept"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingsBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SettingsChange"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingsBody"];
                 };
             };
             default: {
