@@ -316,6 +316,25 @@ const scenes = {
     await state("branch", sees(".origin"));
   },
 
+  /** What is around the conversation. */
+  async around() {
+    const session = await world.session("Around");
+    await post(session, `recite by 400\n${BIRDS}`);
+    for (const page of ["models", "projects", "conversation", "appearance", "access", "people", "data"]) {
+      await go(`/settings/${page}`);
+      await state(`settings_${page}`, sees(".subject h2"));
+    }
+    await go("/settings");
+    await state("settings", sees(".settings h1"));
+    await go("/server");
+    await state("server", sees(".plot"));
+    await go(`/s/${session}/timeline`);
+    await state("timeline", sees(".log li"));
+    await world.ask("PATCH", `/sessions/${session}`, { tags: ["scratch"] });
+    await go(`/s/${session}`);
+    await state("break_it", sees(".break"));
+  },
+
   /** Killed in mid-answer, with messages that wait on every device. */
   async away() {
     const session = await show("Away");

@@ -2,7 +2,7 @@
 
 import { i18n } from "@lingui/core";
 import { Check } from "lucide-react";
-import { useEffect, useState, type ReactNode } from "react";
+import { useCallback, useEffect, useState, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 
 import { ask } from "../api/client";
@@ -12,19 +12,29 @@ import { prefer } from "../settings/preferences";
 import { attempt } from "../shell/attempt";
 import { useKnown } from "../shell/use";
 
+/** Where this device keeps which model answered. */
+const ANSWERED = "answered";
+
 export function FirstRun() {
   const doing = useDoing();
   const user = useKnown(({ user }) => user);
   const said = useKnown(({ list }) => (list?.length ?? 0) > 0);
-  const [answered, setAnswered] = useState(false);
+  const first = useKnown(({ models }) => models[0]?.name);
+  const [answered, setAnswered] = useState(() => localStorage.getItem(ANSWERED));
+  // Asking costs something at most providers: one that has answered here is believed.
+  const answers = first !== undefined && answered === first;
+  const heard = useCallback((name: string) => {
+    localStorage.setItem(ANSWERED, name);
+    setAnswered(name);
+  }, []);
   const canSignIn = user?.has_password === true || (user?.passkeys ?? 0) > 0;
   const end = () => doing.run(i18n.t("kept"), () => prefer({ first_run_done: true }));
-  const all = answered && canSignIn && said;
+  const all = answers && canSignIn && said;
   return (
     <section className="first" aria-labelledby="first">
       <h2 id="first">{i18n.t("Three steps to begin")}</h2>
       <ol>
-        <ChooseModel answered={answered} setAnswered={setAnswered} />
+        <ChooseModel first={first} answers={answers} heard={heard} />
         <Step
           done={canSignIn}
           title={i18n.t("Set a passkey or a password for your other devices")}
@@ -72,39 +82,41 @@ function Step({ done, title, told, children }: StepProps) {
 }
 
 interface ChooseProps {
-  answered: boolean;
-  setAnswered: (answered: boolean) => void;
+  first: string | undefined;
+  answers: boolean;
+  heard: (name: string) => void;
 }
 
 /** Ticked when the first model has said something. */
-function ChooseModel({ answered, setAnswered }: ChooseProps) {
-  const first = useKnown(({ models }) => models[0]?.name);
+function ChooseModel({ first, answers, heard }: ChooseProps) {
   const doing = useDoing();
   const [told, setTold] = useState<string>();
   const { run } = doing;
   useEffect(() => {
-    if (first === undefined) return;
+    if (first === undefined || answers) return;
     let left = false;
     void run(i18n.t("tested"), async () => {
       const answer = await ask<{ ok: boolean; told: string }>("POST", `${modelPath(first)}/test`, {
         patience: TEST_PATIENCE,
       });
       if (left) return;
-      setAnswered(answer.ok);
       setTold(answer.ok ? undefined : answer.told);
+      if (answer.ok) heard(first);
     });
     return () => {
       left = true;
     };
-  }, [first, run, setAnswered]);
+  }, [first, answers, run, heard]);
   return (
     <Step
-      done={answered}
+      done={answers}
       title={i18n.t("Choose a model")}
       told={
         first === undefined
           ? i18n.t("The agent needs one to answer with.")
-          : i18n.t("{name} is asked for a word.", { name: first })
+          : answers
+            ? i18n.t("{name} answers.", { name: first })
+            : i18n.t("{name} is asked for a word.", { name: first })
       }
     >
       <Link href="/settings/models" className="btn sm">
