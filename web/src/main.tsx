@@ -7,12 +7,14 @@ import { Everywhere } from "./commands/Everywhere";
 import { begin } from "./live/store";
 import { App } from "./shell/App";
 import { speak } from "./words/language";
+import { keepShell } from "./worker/register";
 import "./styles/app.css";
 
 const root = document.getElementById("root");
 if (root !== null) {
   const spoken = speak();
   void begin();
+  keepShell();
   void spoken.then(() =>
     createRoot(root).render(
       <StrictMode>

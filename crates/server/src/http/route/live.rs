@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::super::desk::{Desk, Narrow, OpenStream};
 use super::super::error::{ErrorCode, Problem};
 use super::super::gate::{Gate, Policy};
+use super::super::pages;
 use super::super::wire::{EntryBody, Line};
 use super::sessions::{self, ListBody};
 
@@ -143,7 +144,7 @@ impl Live {
     async fn run(mut self, socket: WebSocket, stream: OpenStream) {
         let (mut sink, mut source) = socket.split();
         let mut end = stream.end();
-        let mut next = Told::Hello { build: BUILD }.frame();
+        let mut next = Told::Hello { build: pages::build() }.frame();
         loop {
             let sent = tokio::select! {
                 biased;
@@ -212,9 +213,6 @@ impl Live {
         None
     }
 }
-
-/// The build that serves, as its pages know it.
-const BUILD: &str = env!("CARGO_PKG_VERSION");
 
 async fn close(sink: &mut (impl SinkExt<Message> + Unpin), code: u16) {
     let frame = Message::Close(Some(CloseFrame { code, reason: Utf8Bytes::from_static("") }));
