@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   copyFileSync,
   existsSync,
@@ -89,13 +90,47 @@ function catalogues(): Plugin {
   };
 }
 
+const WORKER = "worker.js";
+
+/**
+ * Gives the build a name: the page has it, the server tells it from `build.txt`, and the worker keeps the page's files under
+ * it. They are those that the page names, and the catalogues.
+ */
+function named(): Plugin {
+  return {
+    name: "named",
+    apply: "build",
+    enforce: "post",
+    generateBundle(_, bundle) {
+      const [page, worker] = [bundle["index.html"], bundle[WORKER]];
+      if (page?.type !== "asset" || worker?.type !== "chunk")
+        throw new Error("the page or its worker is missing");
+      const html = String(page.source);
+      const build = createHash("sha256").update(html).update(worker.code).digest("hex").slice(0, 16);
+      const files = [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, file]) => file);
+      for (const chunk of Object.values(bundle))
+        if (chunk.type === "chunk" && chunk.facadeModuleId?.endsWith(".po")) files.push(`/${chunk.fileName}`);
+      page.source = html.replace("<title>", `<meta name="build" content="${build}" />\n    <title>`);
+      worker.code = worker.code
+        .replaceAll("__BUILD__", JSON.stringify(build))
+        .replaceAll("__FILES__", JSON.stringify(files));
+      this.emitFile({ type: "asset", fileName: "build.txt", source: build });
+    },
+  };
+}
+
 export default defineConfig({
-  plugins: [react(), oneFontFormat(), catalogues(), placed()],
+  plugins: [react(), oneFontFormat(), catalogues(), named(), placed()],
   resolve: { alias: { "elkjs/lib/elk.bundled.js": join(import.meta.dirname, "src/diagram/no-elk.ts") } },
   build: {
     outDir: FRESH,
-    // The page, and the one for a frame that draws diagrams.
-    rolldownOptions: { input: ["index.html", "diagram.html"] },
+    // The page, the one for a frame that draws diagrams, and what keeps the page, by a name that stays.
+    rolldownOptions: {
+      input: { index: "index.html", diagram: "diagram.html", worker: "src/worker/shell.ts" },
+      output: {
+        entryFileNames: ({ name }) => (name === "worker" ? WORKER : "assets/[name]-[hash].js"),
+      },
+    },
     target: "es2023",
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

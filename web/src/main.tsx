@@ -8,6 +8,7 @@ import { begin } from "./live/store";
 import { appearance, show } from "./settings/appearance";
 import { App } from "./shell/App";
 import { speak } from "./words/language";
+import { keepShell } from "./worker/register";
 import "./styles/app.css";
 
 const root = document.getElementById("root");
@@ -15,7 +16,10 @@ if (root !== null) {
   show(appearance());
   const spoken = speak();
   // Who reads by a link is nobody, and follows nothing.
-  if (!location.pathname.startsWith("/shared/")) void begin();
+  if (!location.pathname.startsWith("/shared/")) {
+    void begin();
+    keepShell();
+  }
   void spoken.then(() =>
     createRoot(root).render(
       <StrictMode>

@@ -3,12 +3,16 @@
 import { breakIt } from "./break_it.mjs";
 import { diskFull } from "./disk_full.mjs";
 import { firstRun } from "./first_run.mjs";
+import { installed } from "./installed.mjs";
 import { keyboard } from "./keyboard.mjs";
 import { kills } from "./kills.mjs";
+import { languages } from "./languages.mjs";
 import { network } from "./network.mjs";
 import { openid } from "./openid.mjs";
 import { passkeys } from "./passkeys.mjs";
 import { people } from "./people.mjs";
+import { notifications } from "./notifications.mjs";
+import { palettes } from "./palette.mjs";
 import { queue } from "./queue.mjs";
 import { serverPage } from "./server_page.mjs";
 import { settings } from "./settings.mjs";
@@ -37,4 +41,8 @@ export const scenarios = {
   ...passkeys,
   ...openid,
   ...firstRun,
+  ...installed,
+  ...notifications,
+  ...palettes,
+  ...languages,
 };

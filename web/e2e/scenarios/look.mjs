@@ -39,3 +39,17 @@ export function messages(page) {
 export const stopButton = (page) => page.getByRole("button", { name: "Stop" });
 export const tray = (page) => page.getByRole("list", { name: "Waiting messages" });
 export const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis));
+
+/** What lies over the page and lists what can be done, in whatever language. */
+export const palette = (page) => page.locator("dialog.pal");
+
+/** Opens the palette, types, and does what is wanted once it is chosen. */
+export async function choose(page, typed, wanted) {
+  await page.keyboard.press("Control+k");
+  await palette(page).waitFor();
+  await page.keyboard.insertText(typed);
+  await until(`${wanted} is chosen`, async () =>
+    (await palette(page).locator("[aria-selected=true]").textContent()).includes(wanted),
+  );
+  await page.keyboard.press("Enter");
+}

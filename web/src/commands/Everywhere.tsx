@@ -1,6 +1,6 @@
 // What is there on every page: commands by keyboard and by palette, the tab's title and mark, notifications.
 
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useEffect } from "react";
 
 import { useNotifications } from "../shell/notifications";
 import { useOffer } from "../shell/offer";
@@ -10,9 +10,12 @@ import { useKnown } from "../shell/use";
 import { EVERYWHERE } from "./everywhere";
 import { useCommands, useKeyboard } from "./registry";
 
-const Palette = lazy(() => import("./Palette"));
+const palette = () => import("./Palette");
+const Palette = lazy(palette);
 const Shortcuts = lazy(() => import("./Shortcuts"));
 
+/** Once the page itself is there. */
+const FETCHED_AFTER = 2_000;
 const NONE: typeof EVERYWHERE = [];
 
 export function Everywhere() {
@@ -20,6 +23,11 @@ export function Everywhere() {
   const over = useUi(({ over }) => over);
   useCommands(signedIn ? EVERYWHERE : NONE);
   useKeyboard();
+  useEffect(() => {
+    // Before it is asked for: what is typed at once goes into it, and not where the focus was.
+    const timer = setTimeout(() => void palette().catch(() => undefined), FETCHED_AFTER);
+    return () => clearTimeout(timer);
+  }, []);
   useTab();
   useNotifications();
   useOffer();

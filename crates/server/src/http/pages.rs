@@ -17,10 +17,11 @@ struct Files;
 
 const PAGE: &str = "index.html";
 /// What a page may do: run our scripts and no others, speak to this server and nobody else, and be framed by nobody. The
-/// one script that it starts by its address is the thread that reads code.
+/// scripts that it starts by their addresses are the thread that reads code and the worker that keeps the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; \
-    connect-src 'self'; font-src 'self'; img-src 'self' data: blob:; frame-src 'self'; form-action 'self'; \
-    frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types colours";
+    connect-src 'self'; font-src 'self'; img-src 'self' data: blob:; manifest-src 'self'; frame-src 'self'; \
+    form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; \
+    trusted-types colours worker";
 /// The page in a frame that draws diagrams.
 const DIAGRAM: &str = "diagram.html";
 /// What draws them writes HTML and inline styles. So its page has no origin, also when it is opened alone: it runs our
@@ -31,6 +32,18 @@ const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'self'; style-src '
 const PLACES: [&str; 9] = ["", "s", "live", "needs-you", "archive", "trash", "settings", "server", "shared"];
 /// Names of these hold a digest of what is in them.
 const ASSETS: &str = "assets/";
+
+/// Holds the name that the pages have for their build.
+const BUILD: &str = "build.txt";
+
+/// The build that serves, as its pages know it; the version where there are none.
+pub(crate) fn build() -> &'static str {
+    static KNOWN: OnceLock<String> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        let named = Files::get(BUILD).and_then(|file| String::from_utf8(file.data.into_owned()).ok());
+        named.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned())
+    })
+}
 
 /// Whether a request only reads what pages are made of: the same for everybody, and no secret.
 pub(crate) fn is_asset(request: &Request) -> bool {
@@ -100,8 +113,23 @@ fn media_type(name: &str) -> &'static str {
         Some("js") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("webmanifest") => "application/manifest+json",
         Some("woff2") => "font/woff2",
         Some("txt") => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_page_is_installed_from_has_its_type() {
+        assert_eq!(media_type("manifest.webmanifest"), "application/manifest+json");
+        assert_eq!(media_type("icon-192.png"), "image/png");
+        assert_eq!(media_type("worker.js"), "text/javascript; charset=utf-8");
+        assert_eq!(media_type("build"), "application/octet-stream");
     }
 }
