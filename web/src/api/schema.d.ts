@@ -238,6 +238,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/me/preferences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the caller prefers. */
+        get: operations["read"];
+        /** Keeps what the caller prefers, all of it. */
+        put: operations["put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/metrics": {
         parameters: {
             query?: never;
@@ -266,6 +284,61 @@ export interface paths {
         get: operations["list"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/default": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Says which model is asked when neither a message nor a project names one. */
+        put: operations["set_default"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Adds a model, or changes one that was added here. A run that is going on keeps the model it began with; the next one
+         *     asks this one.
+         */
+        put: operations["put"];
+        post?: never;
+        /** Takes a model away that was added here, and its key. */
+        delete: operations["remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks a model for one word, as a run would ask it, for 20 seconds at most. */
+        post: operations["test"];
         delete?: never;
         options?: never;
         head?: never;
@@ -321,8 +394,8 @@ export interface paths {
         delete: operations["delete"];
         options?: never;
         head?: never;
-        /** Gives a project another name. */
-        patch: operations["rename"];
+        /** Changes a project: its name, who answers there, and what the model is told there. It counts from the next run on. */
+        patch: operations["change"];
         trace?: never;
     };
     "/api/v1/ready": {
@@ -406,6 +479,57 @@ export interface paths {
         post?: never;
         /** Removes a secret. */
         delete: operations["remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/server/backup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins to copy everything that is kept to a folder of the server, as `everturn backup` does. */
+        post: operations["back_up"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/server/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The latest 20 tasks since the server was started, newest first. */
+        get: operations["list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/server/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins to look whether every session is as it was written, as `everturn verify` does. It changes nothing. */
+        post: operations["verify"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -748,6 +872,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is set at the moment. */
+        get: operations["read"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Changes what is named, all of it or nothing. It goes before the file of the configuration, also after a restart. */
+        patch: operations["change"];
+        trace?: never;
+    };
     "/api/v1/shared/{secret}": {
         parameters: {
             query?: never;
@@ -913,6 +1055,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description Whether an interrupted run goes on by itself.
+         * @enum {string}
+         */
+        AfterCrashConfig: "continue" | "wait";
         /** @description What the agent said in a turn, in the order in which it happened. */
         Answer: {
             complete: boolean;
@@ -959,12 +1106,20 @@ export interface components {
              */
             user?: string | null;
         };
+        BackupBody: {
+            /** @description A folder of the server by its whole path, new or empty, outside of the data directory. */
+            place: string;
+        };
         BeginBody: {
             /**
              * Format: int64
              * @description Bytes of the whole file, at most 134,217,728.
              */
             length: number;
+        };
+        BegunBody: {
+            /** Format: uuid */
+            task: string;
         };
         /** @description A blob's name: the SHA-256 of its bytes, in hexadecimal. */
         BlobHash: string;
@@ -975,6 +1130,11 @@ export interface components {
              */
             turn?: number | null;
         };
+        /**
+         * @description What a message does that is sent while a run is going on.
+         * @enum {string}
+         */
+        BusyName: "queue" | "steer" | "interrupt";
         /** @description One tool use. */
         Call: {
             /** @description JSON text; incomplete while the call is drafted. */
@@ -1069,6 +1229,10 @@ export interface components {
              */
             used_at?: number | null;
         };
+        DefaultBody: {
+            /** @description One of the models. */
+            name: string;
+        };
         DraftBody: {
             /** @description What the device calls itself, so that it knows its own words when they come back. */
             device: string;
@@ -1084,7 +1248,7 @@ export interface components {
          * @description What went wrong, as a word that programs can rely on.
          * @enum {string}
          */
-        ErrorCode: "another_log" | "attachment_not_found" | "bad_name" | "bad_password" | "bad_request" | "bad_tag" | "bad_title" | "beyond_end" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
+        ErrorCode: "another_log" | "attachment_not_found" | "bad_model" | "bad_name" | "bad_password" | "bad_place" | "bad_request" | "bad_setting" | "bad_tag" | "bad_title" | "beyond_end" | "busy" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "on_postgres" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "set_in_environment" | "set_in_file" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_models" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
         /** @description One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes. */
         Event: {
             /** @description The session began. `after` is the session that its author left behind. */
@@ -1494,9 +1658,26 @@ export interface components {
          */
         Mode: "queue" | "steer" | "interrupt";
         ModelBody: {
+            /** @description Where it is named. */
+            from: components["schemas"]["NamedIn"];
+            /** @description Whether it is asked with a key. The key itself is never shown. */
+            has_key: boolean;
             /** @description What the provider calls it. */
             model: string;
             name: string;
+            /**
+             * Format: int32
+             * @description Tokens that one answer may have.
+             */
+            output_tokens_max: number;
+            /** @description The wire format. */
+            provider: components["schemas"]["ProviderConfig"];
+            /** @description Whether it goes on from the beginning of an answer. */
+            takes_prefix: boolean;
+            /** @description Whether it is offered tools. */
+            tools: boolean;
+            /** @description Where the provider's paths begin; for owners. */
+            url?: string | null;
             /**
              * Format: int64
              * @description Tokens that it reads and says together.
@@ -1504,8 +1685,39 @@ export interface components {
             window_tokens: number;
         };
         ModelsBody: {
-            /** @description The first one is asked. */
+            /** @description The first one is asked, unless a message or the project of its session names another. */
             models: components["schemas"]["ModelBody"][];
+        };
+        /**
+         * @description Where a model is named.
+         * @enum {string}
+         */
+        NamedIn: "file" | "settings";
+        NewModel: {
+            /**
+             * @description It is never shown again. Left out, the one that is kept goes on, as long as the address leads to the same place;
+             *     an empty one removes it.
+             */
+            key?: string | null;
+            /** @description What the provider calls it. */
+            model: string;
+            /**
+             * Format: int32
+             * @description 4,096 if left out, and at most a quarter of the window.
+             */
+            output_tokens_max?: number | null;
+            provider: components["schemas"]["ProviderConfig"];
+            /** @description No, if left out. */
+            takes_prefix?: boolean | null;
+            /** @description Yes, if left out. */
+            tools?: boolean | null;
+            /** @description Where the provider's paths begin, for example `https://api.openai.com/v1`. */
+            url: string;
+            /**
+             * Format: int64
+             * @description 32,768 if left out.
+             */
+            window_tokens?: number | null;
         };
         NewSecret: {
             /** @description It is never shown again. */
@@ -1622,6 +1834,15 @@ export interface components {
          * @enum {string}
          */
         PostMode: "queue" | "steer" | "interrupt";
+        PreferencesBody: {
+            busy: components["schemas"]["BusyName"];
+            /** @description Whether the first steps were shown. */
+            first_run_done: boolean;
+            /** @description As browsers name it, for example `de` or `pt-BR`; null for that of the browser. */
+            language?: string | null;
+            /** @description Whether to be told of answers while looking elsewhere. */
+            notify: boolean;
+        };
         /** @description An error in the form of RFC 9457: what happened, what was kept, what to do next. */
         Problem: {
             code: components["schemas"]["ErrorCode"];
@@ -1640,9 +1861,21 @@ export interface components {
              * @description Microseconds since 1970.
              */
             created_at: number;
+            /** @description What the model is told there, after what it is told everywhere. */
+            instructions?: string | null;
+            /** @description Who answers there unless a message names another; null: as elsewhere. */
+            model?: string | null;
             name: string;
             /** Format: uuid */
             project: string;
+        };
+        ProjectChangeBody: {
+            /** @description At most 20,000 characters; null for none. */
+            instructions?: string | null;
+            /** @description One of the models; null lets those answer who answer elsewhere. */
+            model?: string | null;
+            /** @description 1 to 100 visible characters. */
+            name?: string | null;
         };
         /**
          * Format: uuid
@@ -1652,6 +1885,11 @@ export interface components {
         ProjectsBody: {
             projects: components["schemas"]["ProjectBody"][];
         };
+        /**
+         * @description A wire format.
+         * @enum {string}
+         */
+        ProviderConfig: "openai" | "anthropic";
         /** @description A message that waits for its run. */
         Queued: {
             message: components["schemas"]["Message"];
@@ -1686,10 +1924,6 @@ export interface components {
          * @enum {string}
          */
         RecoveryOutcome: "recovered" | "neutral";
-        RenameBody: {
-            /** @description 1 to 100 visible characters. */
-            name: string;
-        };
         /** @description What an interruption leaves on a session: its next turn is told, and only a completed one takes it away. */
         ResumeMark: {
             at?: components["schemas"]["Time"] | null;
@@ -1838,6 +2072,31 @@ export interface components {
          * @description Names a session. A session may have several; each leads to the same log.
          */
         SessionId: string;
+        SettingsBody: components["schemas"]["SettingsValues"] & {
+            /** @description What the environment of the server says, and nothing here can change. */
+            set_in_environment: string[];
+        };
+        SettingsChange: {
+            after_crash?: components["schemas"]["AfterCrashConfig"] | null;
+            /** @description At most 20,000 characters, for the next run on; null for none, also when the file says some. */
+            instructions?: string | null;
+            /**
+             * Format: int32
+             * @description Days, at most 36,500; 0 keeps the trash until it is erased by hand. Looked at every hour.
+             */
+            trash_days?: number | null;
+        };
+        /** @description The values at one moment. */
+        SettingsValues: {
+            after_crash: components["schemas"]["AfterCrashConfig"];
+            /** @description What the model is told before every session. */
+            instructions?: string | null;
+            /**
+             * Format: int32
+             * @description Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
+             */
+            trash_days: number;
+        };
         /** @description A share, without the secret that opens it. */
         ShareBody: {
             /** Format: int64 */
@@ -1890,6 +2149,35 @@ export interface components {
         } | "Answer";
         TagsBody: {
             tags: components["schemas"]["TagBody"][];
+        };
+        /** @description Something that was asked for, and how far it is. */
+        Task: {
+            /**
+             * Format: int64
+             * @description Microseconds since 1970.
+             */
+            begun_at: number;
+            /** Format: int64 */
+            ended_at?: number | null;
+            kind: components["schemas"]["TaskKind"];
+            state: components["schemas"]["TaskState"];
+            /** Format: uuid */
+            task: string;
+            /** @description How far it is, or what came of it, for a person. */
+            told: string;
+        };
+        /** @enum {string} */
+        TaskKind: "backup" | "verify";
+        /** @enum {string} */
+        TaskState: "running" | "done" | "failed";
+        TasksBody: {
+            tasks: components["schemas"]["Task"][];
+        };
+        TestBody: {
+            /** @description Whether it answered. */
+            ok: boolean;
+            /** @description What happened, for a person. */
+            told: string;
         };
         /**
          * Format: int64
@@ -2380,6 +2668,62 @@ export interface operations {
             };
         };
     };
+    read: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreferencesBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreferencesBody"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     figures: {
         parameters: {
             query?: never;
@@ -2422,6 +2766,130 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ModelsBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_default: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DefaultBody"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewModel"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -2530,7 +2998,7 @@ export interface operations {
             };
         };
     };
-    rename: {
+    change: {
         parameters: {
             query?: never;
             header?: never;
@@ -2541,7 +3009,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RenameBody"];
+                "application/json": components["schemas"]["ProjectChangeBody"];
             };
         };
         responses: {
@@ -2713,6 +3181,91 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    back_up: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BackupBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BegunBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TasksBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    verify: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BegunBody"];
+                };
             };
             default: {
                 headers: {
@@ -3471,6 +4024,64 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Kept"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingsBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SettingsChange"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingsBody"];
                 };
             };
             default: {
