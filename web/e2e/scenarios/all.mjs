@@ -16,6 +16,8 @@ import { palettes } from "./palette.mjs";
 import { queue } from "./queue.mjs";
 import { serverPage } from "./server_page.mjs";
 import { settings } from "./settings.mjs";
+import { sessions } from "./sessions.mjs";
+import { sharing } from "./sharing.mjs";
 import { stop } from "./stop.mjs";
 import { tabs } from "./tabs.mjs";
 import { timeline } from "./timeline.mjs";
@@ -45,4 +47,6 @@ export const scenarios = {
   ...notifications,
   ...palettes,
   ...languages,
+  ...sessions,
+  ...sharing,
 };

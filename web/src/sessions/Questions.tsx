@@ -4,7 +4,7 @@ import { i18n } from "@lingui/core";
 
 import { ask } from "../api/client";
 import ShareDialog from "../share/ShareDialog";
-import { change } from "./acts";
+import { rename } from "./acts";
 import type { Question } from "./asked";
 import { Dialog } from "./Dialog";
 import { lineOf, look, lists, readProjects } from "./lists";
@@ -43,7 +43,7 @@ function Rename({ session }: { session: string }) {
       done="renamed"
       act={(form) => {
         const name = String(form.get("name")).trim();
-        return name === "" || name === title ? undefined : change(session, { title: name });
+        return name === "" || name === title ? undefined : rename(session, name);
       }}
     >
       <label>

@@ -5,8 +5,9 @@ import { i18n } from "@lingui/core";
 import { ask } from "../api/client";
 import { announce } from "../shell/announce";
 import { attempt } from "../shell/attempt";
-import { hold, lists, release } from "./lists";
+import { hold, lineOf, lists, release } from "./lists";
 import { shelfOf, type Line, type Shelf } from "./types";
+import { expectOwn } from "./unread";
 
 /** How long it is said in the place of a row what became of it. */
 const SAID_FOR = 30_000;
@@ -23,6 +24,17 @@ export type Change =
 
 export function change(session: string, body: Change): Promise<unknown> {
   return ask("PATCH", `/sessions/${session}`, { body });
+}
+
+export async function rename(session: string, title: string): Promise<void> {
+  const line = lineOf(session);
+  const forget = line === undefined ? undefined : expectOwn(line);
+  try {
+    await change(session, { title });
+  } catch (error) {
+    forget?.();
+    throw error;
+  }
 }
 
 export function erase(session: string): Promise<unknown> {

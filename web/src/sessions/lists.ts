@@ -18,6 +18,7 @@ import {
   type TagCount,
   type View,
 } from "./types";
+import { hearOwn } from "./unread";
 
 /** As many lines as the server gives at once. */
 const PAGE = 200;
@@ -119,6 +120,7 @@ export function listed(page: Page): void {
 export function lineTold(line: Line): void {
   const before = lineOf(line.session);
   for (const feed of feeds()) feed.line(line);
+  hearOwn(line);
   recount();
   if (before?.tags.join("\n") !== line.tags.join("\n") && (before !== undefined || line.tags.length > 0))
     readTags();

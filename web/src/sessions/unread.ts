@@ -65,6 +65,19 @@ export function markShown(line: Line): void {
   keep();
 }
 
+/** Sessions whose next change is this device's own doing. */
+const own = new Set<string>();
+
+/** What this device itself changes in a session that it showed is not new to it. Answers how to take that back. */
+export function expectOwn(line: Line): () => void {
+  if (!isUnread(shown.getState(), line)) own.add(line.session);
+  return () => own.delete(line.session);
+}
+
+export function hearOwn(line: Line): void {
+  if (own.delete(line.session)) markShown(line);
+}
+
 export function useUnread(line: Line): boolean {
   return useStore(shown, (shown) => isUnread(shown, line));
 }

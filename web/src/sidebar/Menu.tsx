@@ -1,7 +1,19 @@
 // The menu of a session or of a project: a popover at the place that was asked from, gone through by arrows.
 
 import { i18n } from "@lingui/core";
-import { Archive, Download, Folder, Pencil, Pin, PinOff, Share2, Tag, Trash2, Undo2 } from "lucide-react";
+import {
+  Archive,
+  Download,
+  Folder,
+  Pencil,
+  Pin,
+  PinOff,
+  Share2,
+  SquareCheck,
+  Tag,
+  Trash2,
+  Undo2,
+} from "lucide-react";
 import { useEffect, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
 
 import { archive, pin, putBack, trash } from "../sessions/acts";
@@ -163,7 +175,12 @@ function SessionItems({ line }: { line: Line }) {
           />
         </>
       )}
-      <Item icon={<span className="st" />} word={i18n.t("Select")} hint="Space" act={() => toggle(session)} />
+      <Item
+        icon={<SquareCheck aria-hidden="true" />}
+        word={i18n.t("Select")}
+        hint="Space"
+        act={() => toggle(session)}
+      />
       <hr />
       <Export session={session} format="markdown" word={i18n.t("Export as Markdown")} />
       <Export session={session} format="html" word={i18n.t("Export as HTML")} />

@@ -51,17 +51,6 @@ pub(crate) fn is_asset(request: &Request) -> bool {
     *request.method() == Method::GET && name.starts_with(ASSETS)
 }
 
-/// Which pages these are: the name of the script that they begin with, which holds a digest of all that it needs. Those
-/// who see another one have older pages open.
-pub(crate) fn build() -> &'static str {
-    static BUILD: OnceLock<String> = OnceLock::new();
-    BUILD.get_or_init(|| {
-        let page = Files::get(PAGE).map(|file| String::from_utf8_lossy(&file.data).into_owned());
-        let script = page.as_deref().and_then(|page| page.split_once("src=\"/assets/")?.1.split_once('"'));
-        script.map_or_else(|| "none".to_owned(), |(name, _)| name.to_owned())
-    })
-}
-
 /// Answers what no route did.
 pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');
