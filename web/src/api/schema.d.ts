@@ -2474,7 +2474,7 @@ export interface components {
          * @description Names a session. A session may have several; each leads to the same log.
          */
         SessionId: string;
-        SettingsBody: components["schemas"]["Values"] & {
+        SettingsBody: components["schemas"]["SettingsValues"] & {
             /** @description What the environment of the server says, and nothing here can change. */
             set_in_environment: string[];
         };
@@ -2487,6 +2487,17 @@ export interface components {
              * @description Days, at most 36,500; 0 keeps the trash until it is erased by hand. Looked at every hour.
              */
             trash_days?: number | null;
+        };
+        /** @description The values at one moment. */
+        SettingsValues: {
+            after_crash: components["schemas"]["AfterCrashConfig"];
+            /** @description What the model is told before every session. */
+            instructions?: string | null;
+            /**
+             * Format: int32
+             * @description Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
+             */
+            trash_days: number;
         };
         /** @description A share, without the secret that opens it. */
         ShareBody: {
@@ -2706,17 +2717,6 @@ export interface components {
         UserId: string;
         UsersBody: {
             users: components["schemas"]["UserBody"][];
-        };
-        /** @description The values at one moment. */
-        Values: {
-            after_crash: components["schemas"]["AfterCrashConfig"];
-            /** @description What the model is told before every session. */
-            instructions?: string | null;
-            /**
-             * Format: int32
-             * @description Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
-             */
-            trash_days: number;
         };
         /** @description A session as a reader sees it at `seq`. */
         View: {
