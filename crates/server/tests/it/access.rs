@@ -10,13 +10,8 @@ use serde_json::{Value, json};
 use crate::stage::Stage;
 
 /// Routes that show nothing of any session.
-const OPEN: [&str; 5] = [
-    "/api/v1/health",
-    "/api/v1/login/ways",
-    "/api/v1/openapi.json",
-    "/api/v1/ready",
-    "/api/v1/reference",
-];
+const OPEN: [&str; 5] =
+    ["/api/v1/health", "/api/v1/login/ways", "/api/v1/openapi.json", "/api/v1/ready", "/api/v1/reference"];
 /// Routes that are opened by what is sent to them, and by nothing else.
 const BY_SECRET: [&str; 6] = [
     "/api/v1/login",

@@ -10,7 +10,8 @@ use crate::people::user;
 use crate::stage::Stage;
 
 const PASSWORD: &str = "correct horse battery";
-const CHROME: &str = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
+const CHROME: &str =
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
 
 /// A browser that speaks to the server by a name.
 struct Browser<'a> {
@@ -92,7 +93,10 @@ fn a_passkey_is_added_and_opens_the_server() {
     assert_eq!(browser.must("GET", "/me", &json!({}))["passkeys"], 1);
     let listed = browser.must("GET", "/passkeys", &json!({}));
     assert_eq!(listed["passkeys"][0]["passkey"], json!(passkey));
-    assert_eq!((&listed["passkeys"][0]["name"], &listed["passkeys"][0]["used_at"]), (&json!("my phone"), &Value::Null));
+    assert_eq!(
+        (&listed["passkeys"][0]["name"], &listed["passkeys"][0]["used_at"]),
+        (&json!("my phone"), &Value::Null)
+    );
     // A device is told which passkeys it need not make again.
     let again = browser.must("POST", "/passkeys/begin", &json!({}));
     assert_eq!(again["options"]["publicKey"]["excludeCredentials"].as_array().unwrap().len(), 1);
@@ -131,7 +135,8 @@ fn what_is_not_the_answer_to_this_challenge_is_refused() {
     // Signed for a page of somebody else.
     let begun = browser.must("POST", "/login/passkey/begin", &json!({}));
     let elsewhere = device.sign(&begun["options"], "http://evil.example");
-    let (status, told) = finish(&mut browser, &json!({ "ceremony": begun["ceremony"], "credential": elsewhere }));
+    let (status, told) =
+        finish(&mut browser, &json!({ "ceremony": begun["ceremony"], "credential": elsewhere }));
     assert_eq!((status, &told["code"]), (401, &json!("not_authorised")));
     // A signature that is not the key's.
     let mut forged = browser.signed(&mut device);
@@ -171,7 +176,8 @@ fn a_passkey_that_was_removed_or_whose_user_is_shut_out_opens_nothing() {
     // A passkey of bob's that says it is eve's.
     let mut stranger = Browser::at(&stage, "localhost");
     let mut claimed = stranger.signed(&mut device);
-    let of_eve = eve.must("POST", "/passkeys/begin", &json!({}))["options"]["publicKey"]["user"]["id"].clone();
+    let of_eve =
+        eve.must("POST", "/passkeys/begin", &json!({}))["options"]["publicKey"]["user"]["id"].clone();
     claimed["credential"]["response"]["userHandle"] = of_eve;
     assert_eq!(stranger.ask("POST", "/login/passkey/finish", &claimed).0, 401);
 
