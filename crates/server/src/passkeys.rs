@@ -94,7 +94,7 @@ impl Passkeys {
         known: &[people::Passkey],
     ) -> Result<Begun, PasskeyError> {
         let party = party(origin)?;
-        let known = known.iter().map(|passkey| passkey.credential.clone().into()).collect();
+        let known = known.iter().map(|passkey| passkey.credential.clone()).collect();
         let (options, state) =
             party.start_passkey_registration(user.id.0, &user.name, &user.name, Some(known))?;
         let mut options = serde_json::to_value(options)?;

@@ -122,7 +122,7 @@ words! {
     Kind {
         /// A program's.
         Token = "token",
-        /// A browser's, by password.
+        /// A browser's, whose user proved who he is.
         Login = "login",
     }
 }

@@ -177,8 +177,9 @@ mod tests {
         drop(open(&file).unwrap());
         let set = |sql: &str| Connection::open(&file).unwrap().execute_batch(sql).unwrap();
         set(
-            "DROP TABLE drafts; DROP TABLE projects; DROP TABLE secrets; DROP INDEX audit_by_action; DROP TABLE settings;
-             DROP TABLE models; DROP TABLE preferences; PRAGMA user_version = 1",
+            "DROP TABLE drafts; DROP TABLE identities; DROP TABLE passkeys; DROP TABLE projects; DROP TABLE secrets;
+             DROP TABLE settings; DROP TABLE models; DROP TABLE preferences; DROP INDEX audit_by_action;
+             PRAGMA user_version = 1",
         );
         let people = open(&file).unwrap();
         assert_eq!(people.users().unwrap().len(), 1, "its users are still there, and no second first one");
