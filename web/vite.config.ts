@@ -10,6 +10,7 @@ import {
 import { dirname, join, relative } from "node:path";
 import { brotliCompressSync } from "node:zlib";
 
+import { formatter } from "@lingui/format-po";
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
@@ -62,8 +63,34 @@ function oneFontFormat(): Plugin {
   };
 }
 
+/** Catalogues of messages are compiled where they are imported. What is its own name in English need not be in one. */
+function catalogues(): Plugin {
+  const format = formatter({ explicitIdAsDefault: true });
+  const whole = /[{}<>'#]/;
+  return {
+    name: "catalogues",
+    async transform(code, id) {
+      const language = /\/(\w+)\.po$/.exec(id)?.[1];
+      if (language === undefined) return undefined;
+      const { createCompiledCatalog } = await import("@lingui/cli/api");
+      const catalogue = await format.parse(code, { locale: language, sourceLocale: "en", filename: id });
+      const texts = Object.entries(catalogue).flatMap(([name, { translation, obsolete }]) => {
+        const text = language === "en" ? name : translation;
+        const kept = obsolete !== true && text && (language !== "en" || whole.test(text));
+        return kept ? [[name, text]] : [];
+      });
+      const { source, errors } = createCompiledCatalog(language, Object.fromEntries(texts), {
+        namespace: "es",
+        outputPrefix: "",
+      });
+      if (errors[0] !== undefined) throw new Error(`${id}: ${errors[0].id}: ${errors[0].error.message}`);
+      return { code: source, map: null };
+    },
+  };
+}
+
 export default defineConfig({
-  plugins: [react(), oneFontFormat(), placed()],
+  plugins: [react(), oneFontFormat(), catalogues(), placed()],
   resolve: { alias: { "elkjs/lib/elk.bundled.js": join(import.meta.dirname, "src/diagram/no-elk.ts") } },
   build: {
     outDir: FRESH,
@@ -78,5 +105,9 @@ export default defineConfig({
   },
   // Threads fetch what they need piece by piece too.
   worker: { format: "es" },
-  test: { environment: "node", include: ["src/**/*.test.{ts,tsx}"] },
+  test: {
+    environment: "node",
+    include: ["src/**/*.test.{ts,tsx}"],
+    setupFiles: ["src/words/english.ts"],
+  },
 });

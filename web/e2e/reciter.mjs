@@ -13,13 +13,18 @@ function textOf(message) {
   return (message.content ?? []).map((part) => part.text ?? "").join("");
 }
 
+/** Who asks for a story in words of their own gets the one that is called so, slowly. */
+function commandOf(text) {
+  return text.startsWith("Tell me a long story") ? "recite story pace 40 by 6" : text;
+}
+
 /** What is to be said, how, and how much of it was said already. */
 function read(messages, texts) {
   const at = messages.findLastIndex(
-    (message) => message.role === "user" && textOf(message).startsWith("recite"),
+    (message) => message.role === "user" && commandOf(textOf(message)).startsWith("recite"),
   );
   if (at < 0 || messages.slice(at + 1).some((message) => message.role === "user")) return undefined;
-  const [first, ...rest] = textOf(messages[at]).split("\n");
+  const [first, ...rest] = commandOf(textOf(messages[at])).split("\n");
   const text = rest.length > 0 ? rest.join("\n") : (texts.get(first.split(" ")[1]) ?? "");
   const after = messages.slice(at + 1);
   const said = after

@@ -10,6 +10,7 @@ import { chromium } from "playwright-core";
 
 import { Network } from "./chaos.mjs";
 import { Reciter } from "./reciter.mjs";
+import { Disk } from "./world/disk.mjs";
 
 const target = process.env.CARGO_TARGET_DIR ?? join(import.meta.dirname, "../../target");
 const binary = (name) => join(target, "release", name);
@@ -73,27 +74,34 @@ function browserProcesses(id) {
 }
 
 export class World {
-  /** With the scripted model, one that recites what it is given, or a real one that listens on a port. */
-  static async make({ model = "scripted", real } = {}) {
+  /** What the configuration says beside what every world needs, and the environment. */
+  more = { config: [], environment: {} };
+
+  /**
+   * With the scripted model, one that recites what it is given, or a real one that listens on a port. With `disk`, the data
+   * is on a disk of so many megabytes.
+   */
+  static async make({ model = "scripted", real, disk } = {}) {
     const world = new World();
     world.home = mkdtempSync(join(tmpdir(), "everturn-e2e-"));
+    if (disk !== undefined) world.disk = Disk.mount(join(world.home, "data"), disk);
     world.reciter = new Reciter();
     const reciterPort = await world.reciter.listen();
     world.modelPort = await freePort();
     world.model = spawn(binary("scripted-model"), [String(world.modelPort)], { stdio: "ignore" });
     world.port = await freePort();
-    writeFileSync(
-      join(world.home, "config.toml"),
-      [
-        `data = "${join(world.home, "data")}"`,
-        `listen = "127.0.0.1:${world.port}"`,
-        "drain_seconds = 2",
-        ...models(model, { scripted: world.modelPort, reciting: reciterPort, real }),
-      ].join("\n"),
-    );
+    world.settled = [
+      `data = "${join(world.home, "data")}"`,
+      `listen = "127.0.0.1:${world.port}"`,
+      "drain_seconds = 2",
+      ...models(model, { scripted: world.modelPort, reciting: reciterPort, real }),
+    ];
+    world.configure();
     world.token = world.run(["token", "new"]).trim();
     world.run(["user", "password", NAME], `${PASSWORD}\n`);
     await world.serve();
+    // The first steps are a scenario of their own.
+    await world.prefer({});
     world.network = new Network(world.port);
     world.origin = `http://127.0.0.1:${await world.network.listen()}`;
     // A process of its own, so that it can be stopped as a whole.
@@ -107,7 +115,26 @@ export class World {
   }
 
   environment() {
-    return { ...process.env, HOME: this.home, EVERTURN_LOG: "warn", EVERTURN_TOKEN: "" };
+    const { environment } = this.more;
+    return { ...process.env, HOME: this.home, EVERTURN_LOG: "warn", EVERTURN_TOKEN: "", ...environment };
+  }
+
+  configure() {
+    writeFileSync(join(this.home, "config.toml"), [...this.settled, ...this.more.config].join("\n"));
+  }
+
+  /** Starts the server anew with more in its configuration and environment, and with only that. */
+  async reconfigure({ config = [], environment = {} } = {}) {
+    this.more = { config, environment };
+    this.configure();
+    await this.kill();
+    await this.serve();
+  }
+
+  /** What the owner prefers: what everybody begins with, but for this, and without the first steps. */
+  prefer(change) {
+    const usual = { busy: "queue", language: null, notify: false, first_run_done: true };
+    return this.ask("PUT", "/me/preferences", { ...usual, ...change });
   }
 
   run(args, input = "") {
@@ -159,25 +186,34 @@ export class World {
     return (await this.ask("POST", "/sessions", { title })).session;
   }
 
-  /** A browser of its own, signed in. */
-  async page(options) {
+  /** A browser of its own, signed in, as the owner unless somebody else is named. */
+  async page({ who, ...options } = {}) {
     const page = await this.visit(options);
-    await this.signIn(page);
+    await this.signIn(page, who);
     await page.getByRole("navigation", { name: "Sessions" }).waitFor();
     return page;
   }
 
-  async signIn(page) {
-    await page.getByLabel("Name").fill(NAME);
-    await page.getByLabel("Password").fill(PASSWORD);
-    await page.getByRole("button", { name: "Sign in" }).click();
+  async signIn(page, { name, password } = { name: NAME, password: PASSWORD }) {
+    await page.getByLabel("Name").fill(name);
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
   }
 
   /**
    * A browser of its own, of somebody who is not known yet. `prepare` is given its context before any page is in it; `watched`
-   * for text that shrinks, but for where that would be measured too.
+   * for text that shrinks, but for where that would be measured too. `origin` is another name of the server, and `also` are
+   * other servers that the page may be led to.
    */
-  async visit({ width = 1280, height = 800, prepare, watched = true, ...options } = {}) {
+  async visit({
+    width = 1280,
+    height = 800,
+    prepare,
+    watched = true,
+    origin = this.origin,
+    also = [],
+    ...options
+  } = {}) {
     const context = await this.browser.newContext({ viewport: { width, height }, ...options });
     if (watched) await context.addInitScript(readFileSync(join(import.meta.dirname, "watch.js"), "utf8"));
     await prepare?.(context);
@@ -191,14 +227,14 @@ export class World {
     page.on("pageerror", (error) => problems.push(String(error)));
     page.on("request", (request) => {
       const url = request.url();
-      if (!url.startsWith(this.origin) && !/^(blob|data|ws):/.test(url))
+      if (![origin, ...also].some((known) => url.startsWith(known)) && !/^(blob|data|ws):/.test(url))
         problems.push(`left the origin: ${url}`);
     });
     page.problems = problems;
     /** Texts that must be somewhere in the end. */
     page.typed = new Set();
     this.pages.push(page);
-    await page.goto(this.origin);
+    await page.goto(origin);
     return page;
   }
 
@@ -246,6 +282,7 @@ export class World {
     this.server?.kill("SIGKILL");
     this.model?.kill("SIGKILL");
     this.reciter?.close();
+    this.disk?.unmount();
     rmSync(this.home, { recursive: true, force: true });
   }
 }

@@ -92,6 +92,14 @@ fn make(resolver: Option<Arc<PublicOnly>>) -> Result<Client, Broken> {
     builder.build().map_err(|error| Broken(describe(&error)))
 }
 
+/// Whether an address can be read as one that the operator may name.
+///
+/// # Errors
+/// When it cannot.
+pub fn check(address: &str) -> Result<(), Refused> {
+    readable(address).map(drop)
+}
+
 /// Reads an address once; what is fetched is what was read.
 fn readable(address: &str) -> Result<Url, Refused> {
     let strange = |c: char| c.is_whitespace() || c.is_control() || c == '\\';

@@ -132,7 +132,7 @@ async fn refusal(mut reply: Reply) -> ProviderError {
     let parsed: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let error = &parsed["error"];
     let message = error["message"].as_str().or(error.as_str()).or(parsed["message"].as_str());
-    let reason = format!("HTTP {}: {}", reply.status, said(message.unwrap_or(text.trim())));
+    let reason = format!("{STATUS}{}: {}", reply.status, said(message.unwrap_or(text.trim())));
     match reply.status {
         408 | 425 | 429 | 500..=599 => ProviderError::Busy { reason, retry_after: reply.retry_after },
         _ => ProviderError::Refused { reason },
@@ -232,6 +232,17 @@ pub enum ProviderError {
     /// What came is not what the wire format says.
     #[error("the provider sent something unreadable: {reason}")]
     Unreadable { reason: String },
+}
+
+/// How the status of a reply that is no answer begins its reason.
+const STATUS: &str = "HTTP ";
+
+impl ProviderError {
+    /// The status of the reply, when it was the reply that was no answer.
+    pub fn status(&self) -> Option<u16> {
+        let (Self::Busy { reason, .. } | Self::Refused { reason }) = self else { return None };
+        reason.strip_prefix(STATUS)?.split(':').next()?.parse().ok()
+    }
 }
 
 /// Reads one answer off the events of a stream, in order.

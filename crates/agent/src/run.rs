@@ -17,10 +17,13 @@ use crate::{title, window};
 const GO_ON: &str = "Your last answer was cut off where it ends above. Go on from exactly there, in mid-sentence if \
     need be. Repeat nothing and do not comment on the interruption.";
 
+const NO_MODEL: &str =
+    "There is no model to ask yet. The message is kept: add a model under Settings, then ask again.";
+
 /// Works on turns: models, tools, and how much they may use.
 #[derive(Clone)]
 pub struct Agent {
-    /// The first one is asked unless a message names another.
+    /// The first one is asked unless a message names another. Without any, a run fails and says what to do.
     pub models: Vec<Model>,
     pub tools: Vec<Arc<dyn Tool>>,
     pub world: Arc<dyn World>,
@@ -75,7 +78,7 @@ pub struct Work {
 
 impl Agent {
     pub(crate) fn model(&self) -> &Model {
-        // The wiring refuses a configuration without models.
+        // Whoever comes here has looked that there is one.
         &self.models[0]
     }
 
@@ -92,12 +95,11 @@ impl Agent {
 
     /// The agent with the model that the newest message names.
     fn asking_for(&self, prompt: &Prompt) -> Result<Self, String> {
-        let newest = prompt.messages.iter().rev().find_map(|message| match message {
-            PromptMessage::User(message) => Some(message),
-            _ => None,
-        });
-        let Some(name) = newest.and_then(|message| message.model.as_ref()) else { return Ok(self.clone()) };
-        let model = self.models.iter().find(|model| model.name == *name);
+        if self.models.is_empty() {
+            return Err(NO_MODEL.to_owned());
+        }
+        let Some(name) = prompt.model() else { return Ok(self.clone()) };
+        let model = self.models.iter().find(|model| model.name == name);
         let model =
             model.ok_or_else(|| format!("The model `{name}` is no longer offered. Choose another."))?;
         Ok(Self { models: vec![model.clone()], ..self.clone() })
@@ -134,7 +136,7 @@ impl Agent {
 
     /// Thinks of a name for a session.
     pub async fn title(&self, prompt: Prompt) -> Option<String> {
-        title::title(self.model(), prompt).await
+        title::title(self.models.first()?, prompt).await
     }
 
     fn question(&self, messages: &[PromptMessage]) -> Question {

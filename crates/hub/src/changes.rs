@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use session::{Event, ProjectId, RunId, Seq, Session, SessionId, Time, UserId};
+use session::{Event, Need, ProjectId, RunId, Seq, Session, SessionId, Time, UserId};
 use tokio::sync::broadcast;
 
 /// Changes that may wait for one reader. One that is further behind reads the list anew.
@@ -39,9 +39,11 @@ pub struct Line {
     pub created_at: Time,
     pub active_at: Time,
     pub run: Option<RunId>,
+    pub needs: Option<Need>,
     pub pinned: bool,
     pub archived: bool,
     pub trashed: bool,
+    pub trashed_at: Option<Time>,
     pub tags: Vec<String>,
     pub project: Option<ProjectId>,
 }
@@ -56,9 +58,11 @@ impl Line {
             created_at: state.created_at,
             active_at: state.active_at,
             run: state.open_run,
+            needs: state.needs,
             pinned: state.pinned,
             archived: state.archived,
             trashed: state.trashed,
+            trashed_at: state.trashed_at,
             tags: state.tags.clone(),
             project: state.project,
         }

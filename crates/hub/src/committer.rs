@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Append, AppendError, Dead, Store, StoreError};
-use tokio::sync::{Notify, mpsc, oneshot};
+use store::{Append, AppendError, Dead, Store, StoreError, Urgency};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 /// Appends in one batch. More would only make the first wait longer.
 const BATCH_MAX: usize = 4_096;
@@ -15,6 +15,14 @@ const REVIVE_PAUSE_MAX: Duration = Duration::from_millis(500);
 
 type Answer = oneshot::Sender<Result<(), AppendError>>;
 
+/// Why the store takes no entries at the moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// Whether it is for want of room on the disk.
+    pub full: bool,
+    pub reason: String,
+}
+
 /// What writers hold to append.
 #[derive(Debug, Clone)]
 pub(crate) struct Committer {
@@ -22,14 +30,20 @@ pub(crate) struct Committer {
     /// Told each time the store came back. All who wait are woken in the order in which they came, so that the same
     /// seed gives the same world.
     back: Arc<Notify>,
+    trouble: watch::Sender<Option<Trouble>>,
 }
 
 impl Committer {
     pub(crate) fn start(store: Arc<dyn Store>) -> Self {
         let (appends, inbox) = mpsc::unbounded_channel();
-        let back = Arc::new(Notify::new());
-        crate::spawn::spawn(commit(store, inbox, back.clone()));
-        Self { appends, back }
+        let (back, trouble) = (Arc::new(Notify::new()), watch::Sender::new(None));
+        crate::spawn::spawn(commit(store, inbox, back.clone(), trouble.clone()));
+        Self { appends, back, trouble }
+    }
+
+    /// Why the store takes no entries, as that changes.
+    pub(crate) fn trouble(&self) -> watch::Receiver<Option<Trouble>> {
+        self.trouble.subscribe()
     }
 
     /// Appends and waits until it is durable or refused.
@@ -65,12 +79,23 @@ async fn commit(
     store: Arc<dyn Store>,
     mut inbox: mpsc::UnboundedReceiver<(Append, Answer)>,
     back: Arc<Notify>,
+    trouble: watch::Sender<Option<Trouble>>,
 ) {
     let mut gathered = Vec::new();
     while inbox.recv_many(&mut gathered, BATCH_MAX).await > 0 {
         let (batch, answers): (Vec<Append>, Vec<Answer>) = gathered.drain(..).unzip();
+        // Ends and marks are taken from the reserve of a full disk: that they were kept says nothing.
+        let usual: Vec<bool> = batch.iter().map(|append| append.urgency == Urgency::Normal).collect();
         let results = store.append(batch).await;
         let dead = results.iter().any(is_dead);
+        let refused = results.iter().find_map(trouble_of);
+        if refused.is_some() || results.iter().zip(usual).any(|(result, usual)| usual && result.is_ok()) {
+            trouble.send_if_modified(|known| {
+                let changed = *known != refused;
+                *known = refused;
+                changed
+            });
+        }
         for (answer, result) in answers.into_iter().zip(results) {
             // A writer that is gone needs no answer: the next one reads the log.
             drop(answer.send(result));
@@ -80,6 +105,12 @@ async fn commit(
             back.notify_waiters();
         }
     }
+}
+
+fn trouble_of(result: &Result<(), AppendError>) -> Option<Trouble> {
+    let full = matches!(result, Err(AppendError::Full));
+    let error = result.as_ref().err().filter(|_| full || is_dead(result))?;
+    Some(Trouble { full, reason: error.to_string() })
 }
 
 fn is_dead(result: &Result<(), AppendError>) -> bool {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tracing::Instrument;
 
 use futures_util::FutureExt;
-use session::{Command, Effect, Progress, RunId, TurnId};
+use session::{Command, Effect, Progress, RunId, Session, TurnId};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::gather::Gather;
 use crate::input::Input;
-use crate::runner::{RunProgress, RunRequest, Runner};
+use crate::runner::{RunProgress, RunRequest, Runner, TitleRequest};
 use crate::writer::{Stopped, Writer};
 
 /// The task that works on a run.
@@ -60,9 +60,10 @@ impl Writer {
     /// Asks for a name beside everything else. When none comes, the next completed run asks again.
     fn suggest_title(&self) {
         let (runner, mailbox) = (self.shared.runner.clone(), self.sender.downgrade());
-        let prompt = session::prompt(&self.state);
+        let Session { user, project, .. } = self.state;
+        let request = TitleRequest { user, project, prompt: session::prompt(&self.state) };
         crate::spawn::spawn(async move {
-            let Some(title) = runner.title(prompt).await else { return };
+            let Some(title) = runner.title(request).await else { return };
             // A session that nobody holds any more is not opened for its name.
             let Some(mailbox) = mailbox.upgrade() else { return };
             let (answer, _) = oneshot::channel();
@@ -75,6 +76,8 @@ impl Writer {
         let Some((_, open)) = self.state.open().filter(|(_, open)| open.id == run) else { return };
         let request = RunRequest {
             session: self.session,
+            user: self.state.user,
+            project: self.state.project,
             turn,
             run,
             cause: open.cause,

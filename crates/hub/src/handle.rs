@@ -54,6 +54,16 @@ impl SessionHandle {
         self.ask(|answer| Input::Command { command: command.clone(), answer }).await?
     }
 
+    /// Gives up what is going on as a crash would, without a word to the log. The next writer, which comes at once, finds a
+    /// run that nobody works on.
+    ///
+    /// # Errors
+    /// When there is no such session or it cannot be read.
+    pub async fn abandon(&self) -> Result<(), CommandError> {
+        self.hub.give_up(self.session).await?;
+        self.state().await.map(drop)
+    }
+
     /// The session as a reader sees it: [`Self::state`], viewed.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ impl Writer {
         let spool = self.shared.spool.lend();
         let chat = open.is_some() && self.is_chat().await;
         let context = Context { now: self.shared.clock.now(), spool, runs: self.shared.runs(), chat };
-        let policy = self.shared.settings.after_crash;
+        let policy = self.shared.settings.after_crash.get();
         let decision = if fault::planted("no_repair") && open.is_some() {
             session::Decision::default()
         } else {

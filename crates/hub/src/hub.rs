@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 
 use crate::changes::{Change, Changes, ListFollower};
 use crate::clock::Clock;
-use crate::committer::Committer;
+use crate::committer::{Committer, Trouble};
 use crate::error::{CommandError, StartError};
 use crate::handle::SessionHandle;
 use crate::input::{GivenUp, Input, Retire};
@@ -40,6 +40,32 @@ const OWING: Duration = Duration::from_secs(300);
 /// Sessions recovered at once at start.
 const RECOVER_AT_ONCE: usize = 64;
 
+/// Whether an interrupted run goes on by itself, as it is at this moment: every copy sees what one of them is set to.
+#[derive(Debug, Clone)]
+pub struct CrashPolicy(Arc<AtomicBool>);
+
+impl CrashPolicy {
+    pub fn get(&self) -> AfterCrash {
+        if self.0.load(Ordering::Acquire) { AfterCrash::Continue } else { AfterCrash::Wait }
+    }
+
+    pub fn set(&self, policy: AfterCrash) {
+        self.0.store(policy == AfterCrash::Continue, Ordering::Release);
+    }
+}
+
+impl From<AfterCrash> for CrashPolicy {
+    fn from(policy: AfterCrash) -> Self {
+        Self(Arc::new(AtomicBool::new(policy == AfterCrash::Continue)))
+    }
+}
+
+impl Default for CrashPolicy {
+    fn default() -> Self {
+        AfterCrash::default().into()
+    }
+}
+
 /// How a hub behaves.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -51,7 +77,7 @@ pub struct Settings {
     /// A writer with nothing to do for this long gives its session up.
     pub idle_after: Duration,
     /// Whether an interrupted run goes on by itself.
-    pub after_crash: AfterCrash,
+    pub after_crash: CrashPolicy,
     /// Who takes completed turns.
     pub memory: Remembers,
     /// Suspends, at start, chats that were active so shortly before, and are not known to have been interrupted. Off
@@ -67,7 +93,7 @@ impl Settings {
             slots: 32,
             slots_max: 4_096,
             idle_after: Duration::from_secs(60),
-            after_crash: AfterCrash::default(),
+            after_crash: CrashPolicy::default(),
             memory: Remembers::default(),
             suspend_active_within: None,
         }
@@ -376,12 +402,17 @@ impl Hub {
     /// # Errors
     /// When there is no such session, or the store refuses.
     pub async fn erase(&self, session: SessionId) -> Result<(), CommandError> {
+        let given_up = self.give_up(session).await?;
+        self.erase_given_up(session, given_up).await
+    }
+
+    /// Has a session's writer leave at once, whatever goes on.
+    pub(crate) async fn give_up(&self, session: SessionId) -> Result<GivenUp, CommandError> {
         let mailbox = self.writer(session).await?;
         let (answer, answered) = oneshot::channel();
         let gone = || CommandError::Doubtful { reason: "the writer stopped".to_owned() };
         mailbox.send(Input::Retire { when: Retire::Now, answer }).await.map_err(|_| gone())?;
-        let given_up = answered.await.map_err(|_| gone())?;
-        self.erase_given_up(session, given_up).await
+        answered.await.map_err(|_| gone())
     }
 
     /// Erases a session that its writer gave up; one that was claimed since is refused.
@@ -454,6 +485,16 @@ impl Hub {
     /// Closes the store, after a drain.
     pub async fn close(&self) {
         self.shared.store.close().await;
+    }
+
+    /// Why the store takes no entries, as that changes.
+    pub fn trouble(&self) -> watch::Receiver<Option<Trouble>> {
+        self.shared.committer.trouble()
+    }
+
+    /// This process among those that use the store.
+    pub fn node(&self) -> NodeId {
+        self.shared.node
     }
 
     /// How the hub and its store are.

@@ -32,6 +32,7 @@ mod load;
 mod memory;
 mod metrics;
 mod outage;
+mod past;
 mod registry;
 mod runner;
 mod spawn;
@@ -44,13 +45,17 @@ pub use agent::Alarm;
 pub use changes::{Change, Line, ListFollower, Missed};
 pub use chats::{Arrived, ChatHandle, ChatStatus, Reset};
 pub use clock::{Clock, SystemClock};
+pub use committer::Trouble;
 pub use error::{CommandError, FollowError, StartError};
 pub use follow::{Followed, Follower};
 pub use handle::{Acknowledged, SessionHandle};
-pub use hub::{Create, Health, Hub, Settings};
-pub use library::{DocumentKind, Hit, ListQuery, ListRow, Shelf, StoreError, TagCount};
+pub use hub::{CrashPolicy, Create, Health, Hub, Settings};
+pub use library::{
+    Counts, DocumentKind, Doing, Hit, ListQuery, ListRow, SaidBy, SearchQuery, Shelf, StoreError, TagCount,
+};
 pub use memory::Remembers;
-pub use runner::{RunOver, RunProgress, RunRequest, Runner};
+pub use past::{Past, PastLine};
+pub use runner::{RunOver, RunProgress, RunRequest, Runner, TitleRequest};
 pub use spool::{Access, Catcher, Frame, Look, SlotDirectory, SlotFile, SlotMedium, Spool, SpoolError};
 pub use transcript::{Hidden, HiddenBy, Transcript, TranscriptTurn};
 pub use trash::Trashed;

@@ -2,7 +2,9 @@
 
 use session::{BlobHash, SessionId, UserId};
 
-pub use store::{DocumentKind, Hit, ListQuery, ListRow, Shelf, StoreError, TagCount};
+pub use store::{
+    Counts, DocumentKind, Doing, Hit, ListQuery, ListRow, SaidBy, SearchQuery, Shelf, StoreError, TagCount,
+};
 
 use crate::hub::Hub;
 
@@ -23,12 +25,28 @@ impl Hub {
         self.store().tags(user, count).await
     }
 
-    /// Messages and answers of a user with all the words of `words`, newest first, at most `count`.
+    /// The line of a session in the list.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn row(&self, session: SessionId) -> Result<Option<ListRow>, StoreError> {
+        self.store().row(session).await
+    }
+
+    /// How many sessions a user has.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn counts(&self, user: UserId) -> Result<Counts, StoreError> {
+        self.store().counts(user).await
+    }
+
+    /// Names, messages and answers of a user with all the words, newest first.
     ///
     /// # Errors
     /// When the store cannot be read, or search is off.
-    pub async fn search(&self, user: UserId, words: String, count: usize) -> Result<Vec<Hit>, StoreError> {
-        self.store().search(user, words, count).await
+    pub async fn search(&self, query: SearchQuery) -> Result<Vec<Hit>, StoreError> {
+        self.store().search(query).await
     }
 
     /// Whether an id leads to a session of this user.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent::{Agent, Over, Sink, Work};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use session::{CallNo, Message, Progress, Prompt, RunCause, RunId, SessionId, TurnId};
+use session::{CallNo, Message, Progress, ProjectId, Prompt, RunCause, RunId, SessionId, TurnId, UserId};
 use tokio::time::Instant;
 
 use crate::gather::{Gather, Kind};
@@ -17,7 +17,7 @@ pub trait Runner: Send + Sync + 'static {
     fn run(&self, request: RunRequest, progress: RunProgress) -> BoxFuture<'static, ()>;
 
     /// Thinks of a name for a session that has none; nothing when it has no idea.
-    fn title(&self, prompt: Prompt) -> BoxFuture<'static, Option<String>>;
+    fn title(&self, request: TitleRequest) -> BoxFuture<'static, Option<String>>;
 }
 
 impl Runner for Agent {
@@ -33,9 +33,9 @@ impl Runner for Agent {
         .boxed()
     }
 
-    fn title(&self, prompt: Prompt) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, request: TitleRequest) -> BoxFuture<'static, Option<String>> {
         let agent = self.clone();
-        async move { Self::title(&agent, prompt).await }.boxed()
+        async move { Self::title(&agent, request.prompt).await }.boxed()
     }
 }
 
@@ -43,9 +43,23 @@ impl Runner for Agent {
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     pub session: SessionId,
+    /// Whose session it is.
+    pub user: UserId,
+    /// The project that it stands in, if its user still has it.
+    pub project: Option<ProjectId>,
     pub turn: TurnId,
     pub run: RunId,
     pub cause: RunCause,
+    pub prompt: Prompt,
+}
+
+/// What a name is thought of for.
+#[derive(Debug, Clone)]
+pub struct TitleRequest {
+    /// Whose session it is.
+    pub user: UserId,
+    /// The project that it stands in, if its user still has it.
+    pub project: Option<ProjectId>,
     pub prompt: Prompt,
 }
 

@@ -42,6 +42,7 @@ impl Told {
             words.get(at + 1).copied()
         };
         let number = |name: &str| after(name).and_then(|word| word.parse().ok());
+        let status = after("status").and_then(|word| word.parse().ok()).unwrap_or(503);
         Some(Self {
             count: number("say")?,
             tag: after("of")?.to_owned(),
@@ -50,7 +51,7 @@ impl Told {
             call: words.contains(&"call"),
             think: number("think").unwrap_or(0),
             stamp: words.contains(&"stamp"),
-            refuse: number("refuse").map(|count| (count, 503)),
+            refuse: number("refuse").map(|count| (count, status)),
         })
     }
 }
@@ -90,8 +91,10 @@ impl ScriptedModel {
         self.requests.fetch_add(1, Ordering::AcqRel);
         let format = if path.ends_with("/messages") { Format::Anthropic } else { Format::OpenAi };
         let asked = Question::read(&body);
-        if self.refuses(&asked) {
-            let head = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        if let Some(status) = self.refuses(&asked) {
+            let head = format!(
+                "HTTP/1.1 {status} No\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            );
             return socket.write_all(head.as_bytes()).await;
         }
         socket
@@ -101,13 +104,13 @@ impl ScriptedModel {
         socket.shutdown().await
     }
 
-    fn refuses(&self, asked: &Question) -> bool {
-        let Some((most, _)) = asked.told.as_ref().and_then(|told| told.refuse) else { return false };
+    fn refuses(&self, asked: &Question) -> Option<u16> {
+        let (most, status) = asked.told.as_ref().and_then(|told| told.refuse)?;
         let mut refused = self.refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let count =
             refused.entry(asked.told.as_ref().map_or_else(String::new, |told| told.tag.clone())).or_default();
         *count += 1;
-        *count <= most
+        (*count <= most).then_some(status)
     }
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use agent::{HttpTransport, Outgoing, Transport, World};
+use agent::World;
 use anyhow::{Context, bail};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{Clock, Hub, SystemClock};
-use session::{AfterCrash, BlobHash, InterruptReason, Time, UserId};
+use session::{BlobHash, InterruptReason, Time, UserId};
 use store::Store;
 use store::people::{Kind, Scope};
 use store::postgres::PostgresStore;
@@ -18,15 +18,21 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{AfterCrashConfig, Config};
+use crate::answering::Answering;
+use crate::config::Config;
 use crate::housekeeping::Housekeeping;
 use crate::http::{self, App, Desks, Front};
 use crate::metrics::Figures;
+use crate::models::Offered;
+use crate::openid::OpenId;
+use crate::passkeys::Passkeys;
+use crate::settings::Settings;
 use crate::supervisor;
+use crate::tasks::Tasks;
 use crate::throttle::Throttle;
 use crate::uploads::Uploads;
 use crate::vault::Vault;
-use crate::{file, models, people, tls};
+use crate::{file, people, tls};
 
 /// How long the store has to close.
 const CLOSING_MAX: Duration = Duration::from_secs(20);
@@ -62,9 +68,6 @@ impl Server {
     /// # Errors
     /// When any of that cannot be done.
     pub(crate) async fn start(config: &Config) -> anyhow::Result<Self> {
-        if config.models.is_empty() {
-            bail!("no model is configured; `everturn init` asks three questions and writes the file");
-        }
         // Before the store is opened: a second server on the same port should not get that far.
         let listener =
             TcpListener::bind(config.listen).await.with_context(|| format!("listen on {}", config.listen))?;
@@ -84,13 +87,19 @@ impl Server {
         let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
         let store = open_store(config).await?;
         let vault = Arc::new(Vault::open(&config.data, people.clone())?);
-        let agent = make_agent(config, store.clone(), &vault)?;
-        let mut settings = hub::Settings::new(config.data.join("spool"));
-        settings.after_crash = match config.after_crash {
-            AfterCrashConfig::Continue => AfterCrash::Continue,
-            AfterCrashConfig::Wait => AfterCrash::Wait,
+        let offered = Arc::new(Offered::open(config, people.clone(), vault.clone())?);
+        let settings = Arc::new(Settings::open(config, people.clone())?);
+        let answering = Answering {
+            offered: offered.clone(),
+            settings: settings.clone(),
+            people: people.clone(),
+            tools: agent::tool::built_in(),
+            world: Arc::new(Outside { store: store.clone() }),
+            limits: config.run_limits(),
         };
-        let hub = Hub::start(store, Arc::new(agent), Arc::new(SystemClock), settings).await?;
+        let mut of_hub = hub::Settings::new(config.data.join("spool"));
+        of_hub.after_crash = settings.crash_policy();
+        let hub = Hub::start(store, Arc::new(answering), Arc::new(SystemClock), of_hub).await?;
         let none_yet = people.credentials(None, Kind::Token)?.is_empty();
         let make_first = || {
             people::make_token(&people, people::by_hand(), UserId::FIRST, "first start", Scope::Manage, None)
@@ -103,18 +112,27 @@ impl Server {
             front: Front {
                 hosts: Arc::new(config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect()),
                 proxy: config.proxy,
-                safe: config.tls.is_some() || config.proxy.is_some(),
+                tls: config.tls.is_some(),
             },
             throttle: Arc::new(Throttle::default()),
+            passkeys: Arc::new(Passkeys::default()),
+            openid: Arc::new(OpenId::new(&config.openid, &vault)?),
             vault,
             figures: Figures::start(hub.clone(), people.clone(), &config.data)?,
-            models: Arc::new(config.models.clone()),
+            on_postgres: config.postgres.is_some(),
+            offered,
+            settings: settings.clone(),
+            tasks: Tasks::new(config, people.clone()),
             ready: ready.clone(),
         };
         let drain = Duration::from_secs(config.drain_seconds);
-        let trash_days = Some(config.trash_days).filter(|days| *days > 0);
-        let housekeeping = Housekeeping { hub: hub.clone(), people, uploads, trash_days };
+        let housekeeping = Housekeeping { hub: hub.clone(), people, uploads, settings };
         Ok(Self { hub, app, housekeeping, listener, tls, ready, stop, drain, first_token })
+    }
+
+    /// Whether there is a model to ask.
+    pub(crate) fn has_model(&self) -> bool {
+        !self.app.offered.now().is_empty()
     }
 
     /// A server that listens but is not run, with what its routes use and a token.
@@ -161,24 +179,6 @@ impl Server {
         drop(tokio::time::timeout(CLOSING_MAX, self.hub.close()).await);
         tracing::info!("stopped");
     }
-}
-
-/// Everything that answers.
-fn make_agent(config: &Config, store: Arc<dyn Store>, vault: &Arc<Vault>) -> anyhow::Result<agent::Agent> {
-    let transport: Arc<dyn Transport> =
-        Arc::new(HttpTransport(Outgoing::new(config.models.iter().map(|model| model.url.as_str()))?));
-    let models = config
-        .models
-        .iter()
-        .map(|model| models::make(model, &transport, vault))
-        .collect::<anyhow::Result<_>>()?;
-    Ok(agent::Agent {
-        models,
-        tools: agent::tool::built_in(),
-        world: Arc::new(Outside { store }),
-        limits: config.run_limits(),
-        instructions: config.instructions.clone(),
-    })
 }
 
 /// What tools may look at.

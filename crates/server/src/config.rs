@@ -1,11 +1,17 @@
 //! The configuration: one TOML file, every field documented, each overridable by the environment.
 
+mod openid;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
+use session::AfterCrash;
+use utoipa::ToSchema;
+
+pub(crate) use openid::{OpenIdConfig, RoleConfig};
 
 /// Everything that can be set. `docs/configuration.md` shows the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -46,7 +52,16 @@ pub(crate) struct Config {
     pub(crate) run: RunConfig,
     #[serde(default)]
     pub(crate) models: Vec<ModelConfig>,
+    /// Providers of identities that people can log in through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) openid: Vec<OpenIdConfig>,
+    /// Those of [`CHANGEABLE`] that the environment says: nothing else can change them.
+    #[serde(skip)]
+    pub(crate) in_environment: Vec<&'static str>,
 }
+
+/// What can also be set while the server runs.
+const CHANGEABLE: [&str; 3] = ["after_crash", "trash_days", "instructions"];
 
 /// The certificate by which callers know the server, and its key, as PEM.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -90,16 +105,27 @@ impl Default for RunConfig {
 }
 
 /// Whether an interrupted run goes on by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AfterCrashConfig {
+    /// Where that is safe.
     #[default]
     Continue,
+    /// Never; it waits for a person.
     Wait,
 }
 
+impl From<AfterCrashConfig> for AfterCrash {
+    fn from(config: AfterCrashConfig) -> Self {
+        match config {
+            AfterCrashConfig::Continue => Self::Continue,
+            AfterCrashConfig::Wait => Self::Wait,
+        }
+    }
+}
+
 /// A wire format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProviderConfig {
     /// Chat Completions: OpenAI, OpenRouter, Ollama, vLLM, llama.cpp, LiteLLM and many more.
@@ -108,7 +134,7 @@ pub(crate) enum ProviderConfig {
     Anthropic,
 }
 
-/// A model that can be asked. The first one of the file is.
+/// A model that can be asked. The first one of the file is, unless an owner chose another.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelConfig {
@@ -163,11 +189,11 @@ fn trash_days() -> u32 {
     30
 }
 
-fn window_tokens() -> u64 {
+pub(crate) fn window_tokens() -> u64 {
     32_768
 }
 
-fn output_tokens_max() -> u32 {
+pub(crate) fn output_tokens_max() -> u32 {
     4_096
 }
 
@@ -175,7 +201,7 @@ fn uses_tools() -> bool {
     true
 }
 
-fn silence_seconds() -> u64 {
+pub(crate) fn silence_seconds() -> u64 {
     120
 }
 
@@ -220,6 +246,8 @@ impl Default for Config {
             trash_days: trash_days(),
             run: RunConfig::default(),
             models: Vec::new(),
+            openid: Vec::new(),
+            in_environment: Vec::new(),
         }
     }
 }
@@ -242,8 +270,9 @@ impl Config {
         };
         let mut table: toml::Table = text.parse().with_context(|| format!("read {}", path.display()))?;
         override_from(&mut table, std::env::vars())?;
-        let config: Self =
+        let mut config: Self =
             table.try_into().with_context(|| format!("{} is not as it should be", path.display()))?;
+        config.in_environment = in_environment(std::env::vars());
         config.check()?;
         Ok(config)
     }
@@ -259,6 +288,7 @@ impl Config {
         if let Some(host) = self.hosts.iter().find(|host| host.contains(['/', ':', ' ']) || host.is_empty()) {
             bail!("`hosts` has names without scheme or port; this is not one: `{host}`");
         }
+        openid::check(&self.openid)?;
         for model in &self.models {
             if !(model.url.starts_with("http://") || model.url.starts_with("https://")) {
                 bail!("the url of model `{}` is not one: {}", model.name, model.url);
@@ -309,6 +339,13 @@ impl Config {
 )]
 pub(crate) fn micros(amount: f64) -> u64 {
     (amount * 1_000_000.0).round() as u64
+}
+
+/// What of that which can be changed while the server runs these variables say.
+fn in_environment(variables: impl Iterator<Item = (String, String)>) -> Vec<&'static str> {
+    let names: Vec<String> =
+        variables.filter_map(|(name, _)| Some(name.strip_prefix("EVERTURN_")?.to_lowercase())).collect();
+    CHANGEABLE.into_iter().filter(|known| names.iter().any(|name| name == known)).collect()
 }
 
 /// `EVERTURN_RUN__STEPS_MAX=5` sets `steps_max` of `[run]`, `EVERTURN_MODELS__0__MODEL=x` the first model's.
@@ -370,6 +407,9 @@ mod tests {
         let config = overridden(text, &variables).unwrap();
         assert_eq!(config.run.steps_max, 5);
         assert_eq!(config.models[0].model, "other");
+        let said = [("EVERTURN_TRASH_DAYS", "5"), ("EVERTURN_LISTEN", "x"), ("TRASH_DAYS", "5")];
+        let said = said.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(in_environment(said.into_iter()), ["trash_days"]);
         let config = overridden("", &[("EVERTURN_LISTEN", "127.0.0.1:9"), ("EVERTURN_TOKEN", "x")]).unwrap();
         assert_eq!(config.listen.port(), 9);
     }

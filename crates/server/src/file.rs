@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a file that only its owner may read, whole or not at all.
 ///
@@ -19,6 +19,24 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&aside, path)?;
     path.parent().map_or(Ok(()), |folder| fs::File::open(folder)?.sync_all())
+}
+
+/// Every file below a folder, by its path in it, with its size. What cannot be read, or goes meanwhile, is left out.
+pub(crate) fn sizes(folder: &Path) -> Vec<(PathBuf, u64)> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(data) if data.is_dir() => folders.push(entry.path()),
+                Ok(data) => {
+                    let path = entry.path();
+                    found.push((path.strip_prefix(folder).unwrap_or(&path).to_owned(), data.len()));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+    found
 }
 
 /// Makes a directory that only its owner may enter. One that is there stays as it is.

@@ -9,6 +9,7 @@ use store::people::People;
 use tokio_util::sync::CancellationToken;
 
 use crate::people;
+use crate::settings::Settings;
 use crate::uploads::Uploads;
 
 /// How often it is looked.
@@ -20,8 +21,8 @@ pub(crate) struct Housekeeping {
     pub(crate) hub: Hub,
     pub(crate) people: Arc<People>,
     pub(crate) uploads: Arc<Uploads>,
-    /// How long the trash is kept; none: until it is erased by hand.
-    pub(crate) trash_days: Option<u32>,
+    /// How long the trash is kept; looked at anew each time.
+    pub(crate) settings: Arc<Settings>,
 }
 
 impl Housekeeping {
@@ -42,7 +43,11 @@ impl Housekeeping {
     /// Erases what has been in the trash for long enough, one after another, a page at a time. One that cannot be erased
     /// now does not keep the others waiting.
     async fn empty_trash(&self) {
-        let Some(days) = self.trash_days else { return };
+        let days = self.settings.now().trash_days;
+        // Until it is erased by hand.
+        if days == 0 {
+            return;
+        }
         let keep = DAY.saturating_mul(days);
         let mut last = None;
         loop {
@@ -104,7 +109,7 @@ mod tests {
     }
 
     impl Place {
-        async fn new(trash_days: Option<u32>) -> Self {
+        async fn new(trash_days: u32) -> Self {
             let home = tempfile::tempdir().unwrap();
             let clock = Arc::new(HandClock::default());
             let store = Arc::new(store::memory::MemoryStore::new());
@@ -113,7 +118,9 @@ mod tests {
             let hub = Hub::start(store, agent, clock.clone(), settings).await.unwrap();
             let people = Arc::new(People::open(&home.path().join("people.db"), clock.now()).unwrap());
             let uploads = Arc::new(Uploads::open(home.path()).unwrap());
-            Self { keeper: Housekeeping { hub, people, uploads, trash_days }, clock, _home: home }
+            let config = crate::config::Config { trash_days, ..Default::default() };
+            let settings = Arc::new(Settings::open(&config, people.clone()).unwrap());
+            Self { keeper: Housekeeping { hub, people, uploads, settings }, clock, _home: home }
         }
 
         async fn create(&self) -> SessionId {
@@ -142,7 +149,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_in_the_trash_for_long_enough_is_erased_and_told() {
-        let place = Place::new(Some(30)).await;
+        let place = Place::new(30).await;
         let mut old = Vec::new();
         // More than a page.
         for _ in 0..130 {
@@ -170,18 +177,23 @@ mod tests {
 
     #[tokio::test]
     async fn a_trash_without_an_end_is_kept() {
-        let place = Place::new(None).await;
+        let place = Place::new(0).await;
         let session = place.create().await;
         place.trash(session, true).await;
         place.pass(10_000);
         place.keeper.empty_trash().await;
         assert!(place.is_there(session).await);
+        // An owner sets an end, and the next look keeps to it.
+        let change = crate::settings::Change { trash_days: Some(30), ..Default::default() };
+        place.keeper.settings.change(people::by_hand(), change).unwrap();
+        place.keeper.empty_trash().await;
+        assert!(!place.is_there(session).await);
     }
 
     /// However a rescue and the erasing meet, a session whose rescue was acknowledged is there.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_session_that_is_taken_out_in_time_is_not_erased() {
-        let place = Place::new(Some(30)).await;
+        let place = Place::new(30).await;
         let (mut rescued, mut erased) = (0, 0);
         for _ in 0..200 {
             let session = place.create().await;

@@ -9,6 +9,7 @@ mod pages;
 mod reference;
 mod route;
 mod sse;
+mod visitor;
 mod wire;
 
 use std::sync::Arc;
@@ -19,8 +20,12 @@ use axum::middleware;
 use axum::response::IntoResponse;
 use utoipa::OpenApi;
 
-use crate::config::ModelConfig;
 use crate::metrics::Figures;
+use crate::models::Offered;
+use crate::openid::OpenId;
+use crate::passkeys::Passkeys;
+use crate::settings::Settings;
+use crate::tasks::Tasks;
 use crate::throttle::Throttle;
 use crate::vault::Vault;
 use error::{ErrorCode, Problem};
@@ -39,9 +44,15 @@ pub(crate) struct App {
     pub(crate) desks: Desks,
     pub(crate) front: Front,
     pub(crate) throttle: Arc<Throttle>,
+    pub(crate) passkeys: Arc<Passkeys>,
+    pub(crate) openid: Arc<OpenId>,
     pub(crate) vault: Arc<Vault>,
-    pub(crate) models: Arc<Vec<ModelConfig>>,
+    pub(crate) offered: Arc<Offered>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) tasks: Tasks,
     pub(crate) figures: Figures,
+    /// Whether sessions are kept on PostgreSQL.
+    pub(crate) on_postgres: bool,
     pub(crate) ready: Arc<AtomicBool>,
 }
 
@@ -78,6 +89,8 @@ impl utoipa::Modify for TokenScheme {
 pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = Gate::new(app.desks.clone(), Description::openapi());
     let gate = route::sessions::add(gate);
+    let gate = route::search::add(gate);
+    let gate = route::log::add(gate);
     let gate = route::projects::add(gate);
     let gate = route::export::add(gate);
     let gate = route::messages::add(gate);
@@ -88,7 +101,11 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::attachments::add(gate);
     let gate = route::uploads::add(gate);
     let gate = route::models::add(gate);
+    let gate = route::settings::add(gate);
+    let gate = route::preferences::add(gate);
+    let gate = route::tasks::add(gate);
     let gate = route::login::add(gate);
+    let gate = route::passkeys::add(gate);
     let gate = route::users::add(gate);
     let gate = route::tokens::add(gate);
     let gate = route::audit::add(gate);
@@ -96,6 +113,7 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::shares::add(gate);
     let gate = route::health::add(gate);
     let gate = route::metrics::add(gate);
+    let gate = route::server::add(gate);
     let gate = reference::add(gate);
     let (routes, openapi) = gate.open();
     reference::describe(&openapi);

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub::Hub;
+use hub::{Clock, Hub, SystemClock};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use session::Time;
 use store::people::People;
+
+use crate::samples::{Sample, Samples, figure};
 
 /// How often what was counted is brought together.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -19,6 +22,8 @@ pub(crate) struct Figures {
     hub: Hub,
     people: Arc<People>,
     data: Arc<PathBuf>,
+    pub(crate) samples: Arc<Samples>,
+    pub(crate) started_at: Time,
 }
 
 impl Figures {
@@ -31,15 +36,36 @@ impl Figures {
         let recorded = recorder.handle();
         metrics::set_global_recorder(recorder)?;
         metrics::gauge!("everturn_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
-        let figures = Self { recorded, hub, people, data: Arc::new(data.to_owned()) };
-        let upkeep = figures.recorded.clone();
+        let (data, samples) = (Arc::new(data.to_owned()), Arc::default());
+        let figures = Self { recorded, hub, people, data, samples, started_at: SystemClock.now() };
+        let upkeep = figures.clone();
         crate::spawn::spawn(async move {
             loop {
+                upkeep.samples.push(upkeep.sample().await);
                 tokio::time::sleep(UPKEEP).await;
-                upkeep.run_upkeep();
+                upkeep.recorded.run_upkeep();
             }
         });
         Ok(figures)
+    }
+
+    /// A few figures as they are now.
+    async fn sample(&self) -> Sample {
+        let (health, text) = (self.hub.health().await, self.recorded.render());
+        let commits = |label| micros(figure(&text, "everturn_commit_seconds", label));
+        Sample {
+            at: SystemClock.now().0,
+            open_runs: self.hub.open_runs(),
+            lag_micros: health.store.lag_micros,
+            sync_p50_micros: commits("quantile=\"0.5\""),
+            sync_p99_micros: commits("quantile=\"0.99\""),
+            answers: whole(figure(&text, "everturn_runs_ended_total", "")),
+        }
+    }
+
+    /// The hub and where its files are, for whoever tells how they are.
+    pub(crate) fn place(&self) -> (&Hub, &Path) {
+        (&self.hub, &self.data)
     }
 
     /// Every figure as it is now.
@@ -85,6 +111,19 @@ pub(crate) fn count_answer(status: u16, took: Duration) {
 /// A login was refused.
 pub(crate) fn count_failed_login() {
     metrics::counter!("everturn_logins_failed_total").increment(1);
+}
+
+fn micros(seconds: f64) -> u64 {
+    whole(seconds * 1_000_000.0)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates, which is what is wanted"
+)]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people, not for counting on")]

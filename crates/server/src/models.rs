@@ -1,5 +1,8 @@
 //! Models as they are configured: how each is asked, with which key, and whether its provider answers.
 
+mod offered;
+mod trying;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +11,9 @@ use anyhow::{Context, bail};
 
 use crate::config::{ModelConfig, ProviderConfig, environment, micros};
 use crate::vault::{NamedSecret, Vault};
+
+pub(crate) use offered::{ChangeError, NamedIn, NewKey, Offer, Offered, kept};
+pub(crate) use trying::try_out;
 
 /// The model that a part of the configuration describes.
 ///
@@ -18,10 +24,14 @@ pub(crate) fn make(
     transport: &Arc<dyn Transport>,
     vault: &Arc<Vault>,
 ) -> anyhow::Result<Model> {
-    let name = &config.name;
-    let key = key_source(config, vault).with_context(|| format!("model `{name}`"))?;
-    Ok(Model {
-        name: name.clone(),
+    let key = key_source(config, vault).with_context(|| format!("model `{}`", config.name))?;
+    Ok(make_with(config, key, transport))
+}
+
+/// The same with a key that is known.
+fn make_with(config: &ModelConfig, key: Option<Arc<dyn KeySource>>, transport: &Arc<dyn Transport>) -> Model {
+    Model {
+        name: config.name.clone(),
         id: config.model.clone(),
         provider: Provider {
             wire: wire(config),
@@ -41,7 +51,7 @@ pub(crate) fn make(
             output_micros: micros(config.output_price),
         },
         uses_tools: config.tools,
-    })
+    }
 }
 
 /// Where a model's key comes from.

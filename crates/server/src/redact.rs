@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// How secrets begin: our own, keys of providers, and what follows the name of a scheme.
-const BEGINNINGS: [&str; 6] = ["evt_", "evl_", "evs_", "sk-", "Bearer ", "bearer "];
+const BEGINNINGS: [&str; 7] = ["evt_", "evl_", "evs_", "evb_", "sk-", "Bearer ", "bearer "];
 /// Characters that follow, at least, for something to be a secret.
 const SECRET_MIN: usize = 12;
 

@@ -11,6 +11,8 @@ pub(crate) enum SecretKind {
     Token,
     Login,
     Share,
+    /// What a browser keeps while it is at a provider of identities.
+    Browser,
 }
 
 impl SecretKind {
@@ -19,6 +21,7 @@ impl SecretKind {
             Self::Token => "evt_",
             Self::Login => "evl_",
             Self::Share => "evs_",
+            Self::Browser => "evb_",
         }
     }
 

@@ -7,6 +7,7 @@ use agent::{ApiKey, KeySource};
 use anyhow::{Context, bail};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret, SecretString};
 use store::people::{By, People};
 
 use crate::config::environment;
@@ -74,6 +75,14 @@ impl Vault {
     /// # Errors
     /// When it could not be kept.
     pub(crate) fn keep(&self, by: By, name: &str, secret: &str) -> anyhow::Result<()> {
+        Ok(self.people.keep_sealed(by, name, &self.seal(name, secret)?)?)
+    }
+
+    /// A secret as it can be kept by a name.
+    ///
+    /// # Errors
+    /// When it cannot be sealed.
+    pub(crate) fn seal(&self, name: &str, secret: &str) -> anyhow::Result<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce)?;
         let mut sealed = secret.as_bytes().to_vec();
@@ -81,11 +90,14 @@ impl Vault {
         self.key
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(name), &mut sealed)
             .map_err(|_| anyhow::anyhow!("the secret could not be sealed"))?;
-        Ok(self.people.keep_sealed(by, name, &[&nonce, sealed.as_slice()].concat())?)
+        Ok([&nonce, sealed.as_slice()].concat())
     }
 
     /// A secret, for whom it is meant.
-    fn secret(&self, name: &str) -> Result<ApiKey, String> {
+    ///
+    /// # Errors
+    /// When there is none by that name, or the key does not open it.
+    pub(crate) fn plain(&self, name: &str) -> Result<SecretString, String> {
         let set = format!("`everturn secret set {name}` keeps one");
         let failed = |error: store::people::PeopleError| error.to_string();
         let sealed = self.people.sealed(name).map_err(failed)?;
@@ -97,8 +109,13 @@ impl Vault {
             String::from_utf8(plain.to_vec()).ok()
         });
         unsealed
-            .map(ApiKey::new)
+            .map(SecretString::from)
             .ok_or_else(|| format!("`{KEY_FILE}` does not open the secret `{name}`; {set}"))
+    }
+
+    /// A secret as the key of a provider of models.
+    pub(crate) fn secret(&self, name: &str) -> Result<ApiKey, String> {
+        self.plain(name).map(|secret| ApiKey::new(secret.expose_secret()))
     }
 }
 

@@ -19,8 +19,8 @@ pub enum Command {
     SteerQueued { turn: TurnId },
     /// Withdraw a waiting message.
     RemoveQueued { turn: TurnId },
-    /// End the run that is going on and keep all it brought. With `run`, only that one.
-    Stop { run: Option<RunId> },
+    /// End the run that is going on and keep all it brought. With `run`, only that one. `device` is where that was asked.
+    Stop { run: Option<RunId>, device: Option<String> },
     /// Take back the newest turn, or all from `from` on.
     Undo { from: Option<TurnId> },
     /// Put back what was taken back last.

@@ -136,9 +136,9 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
             plan.queued(turn)?;
             plan.push(Event::QueuedRemoved { turn });
         }
-        Command::Stop { run } => {
+        Command::Stop { run, device } => {
             if session.open_run.is_some() && (run.is_none() || run == session.open_run) {
-                plan.stop(StoppedBy::Person);
+                plan.stop(StoppedBy::Person, device);
                 plan.start_next();
             }
         }
@@ -151,7 +151,7 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
             plan.push(Event::TurnsPutBack { from: undone.from });
         }
         Command::Retry => {
-            plan.stop(StoppedBy::Person);
+            plan.stop(StoppedBy::Person, None);
             let turn = session.turns.back().ok_or(Rejected::NothingToRetry)?.id;
             plan.start(turn, RunCause::Retry)?;
         }
@@ -167,11 +167,11 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
             checked(&message)?;
             session.turn(turn).ok_or(Rejected::NoSuchTurn)?;
             plan.room_to_wait()?;
-            plan.stop(StoppedBy::Person);
+            plan.stop(StoppedBy::Person, None);
             plan.post(Event::MessageEdited { turn, message, key }, PostMode::Interrupt);
         }
         Command::Clear => {
-            plan.stop(StoppedBy::Person);
+            plan.stop(StoppedBy::Person, None);
             plan.push(Event::SessionCleared {});
             plan.commit_memory(None);
             plan.start_next();
@@ -307,11 +307,17 @@ impl<'a> Plan<'a> {
     }
 
     fn post(&mut self, event: Event, mode: PostMode) {
+        let device = match &event {
+            Event::MessagePosted { message, .. } | Event::MessageEdited { message, .. } => {
+                message.device.clone()
+            }
+            _ => None,
+        };
         let turn = TurnId(self.push(event).0);
         self.decision.accepted.turn = Some(turn);
         match mode {
             PostMode::Interrupt => {
-                self.stop(StoppedBy::Message);
+                self.stop(StoppedBy::Message, device);
                 self.start_if_allowed(turn);
             }
             PostMode::Queue | PostMode::Steer => {
@@ -322,9 +328,9 @@ impl<'a> Plan<'a> {
     }
 
     /// Ends the open run, keeping all it brought.
-    fn stop(&mut self, by: StoppedBy) {
+    fn stop(&mut self, by: StoppedBy, device: Option<String>) {
         let Some((turn, run)) = self.session.open().filter(|_| self.run_open) else { return };
-        let end = RunEnd::Stopped { by_message: by == StoppedBy::Message };
+        let end = RunEnd::Stopped { by_message: by == StoppedBy::Message, device };
         if fault::planted("stop_ends_twice") {
             self.push(Event::RunEnded { turn: turn.id, run: run.id, end: end.clone() });
         }
@@ -378,7 +384,7 @@ impl<'a> Plan<'a> {
             Some(from) => turns.iter().find(|turn| turn.id == from).ok_or(Rejected::NoSuchTurn)?.id,
             None => turns.back().ok_or(Rejected::NothingToUndo)?.id,
         };
-        self.stop(StoppedBy::Person);
+        self.stop(StoppedBy::Person, None);
         self.push(Event::TurnsUndone { from });
         self.decision.accepted.turn = Some(from);
         self.start_next();

@@ -1,6 +1,8 @@
 //! Everything that can happen in a session. This is the stored format: variants and optional fields are added,
 //! never changed or removed; old shapes pass through `upcast.rs`.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::chat::{ResumeReason, readable_time};
@@ -167,12 +169,23 @@ pub struct Message {
     /// The model that is asked, by the name that it has here; the server's first one if none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Which of its author's devices or programs it came from, as the server calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
 }
 
 impl Message {
     /// A message of text alone.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
+    }
+
+    /// What its author asked for: the same when it is asked again from another device.
+    fn said(&self) -> Cow<'_, Self> {
+        match self.device {
+            None => Cow::Borrowed(self),
+            Some(_) => Cow::Owned(Self { device: None, ..self.clone() }),
+        }
     }
 }
 
@@ -183,12 +196,12 @@ pub struct Fingerprint(pub [u8; 16]);
 impl Fingerprint {
     /// The digest of a posted message.
     pub fn of_post(message: &Message, mode: PostMode) -> Self {
-        Self::of(&("post", message, mode))
+        Self::of(&("post", &message.said(), mode))
     }
 
     /// The digest of an edit.
     pub fn of_edit(turn: TurnId, message: &Message) -> Self {
-        Self::of(&("edit", turn, message))
+        Self::of(&("edit", turn, &message.said()))
     }
 
     fn of(body: &impl Serialize) -> Self {
@@ -248,6 +261,9 @@ pub enum RunEnd {
     Stopped {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         by_message: bool,
+        /// The device on which that was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        device: Option<String>,
     },
     /// It could not go on.
     Failed { error: String },

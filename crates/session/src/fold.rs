@@ -8,7 +8,7 @@ use crate::limits::{RUNS_PER_TURN_MAX, STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDO
 use crate::memory::Ledger;
 use crate::planted;
 use crate::state::{
-    Call, CallState, Piece, Queued, Recovering, Recovery, Run, Session, Summary, Title, Turn, Undone,
+    Call, CallState, Need, Piece, Queued, Recovering, Recovery, Run, Session, Summary, Title, Turn, Undone,
 };
 use crate::tags::{Kind, TagState};
 
@@ -25,7 +25,26 @@ pub fn fold(session: &mut Session, entry: &Entry) {
     if moves_activity(&entry.event) && (!healed || fault::planted("healing_moves_activity")) {
         session.active_at = session.active_at.max(entry.time);
     }
+    session.needs = need_after(session.needs, &entry.event);
     apply(session, entry);
+}
+
+/// What a session waits for a person with after an event. The list of sessions follows the same rule.
+pub fn need_after(before: Option<Need>, event: &Event) -> Option<Need> {
+    match event {
+        Event::RunEnded { end, .. } => match end {
+            RunEnd::Failed { .. } => Some(Need::Failed),
+            // One that goes on by itself begins its next run right behind.
+            RunEnd::Interrupted { .. } => Some(Need::Interrupted),
+            RunEnd::Completed | RunEnd::Stopped { .. } => None,
+        },
+        Event::RunStarted { .. }
+        | Event::SessionBranched { .. }
+        | Event::TurnsUndone { .. }
+        | Event::SessionCleared {}
+        | Event::AnswerChosen { .. } => None,
+        _ => before,
+    }
 }
 
 /// Folds the entries of one turn alone, for a page of older turns. Entries of other turns are passed over.
@@ -296,7 +315,7 @@ fn apply_output(run: &mut Run, event: &Event) {
 fn begin_branch(session: &mut Session, id: SessionId, origin: SessionId, time: Time) {
     for run in session.turns.iter_mut().flat_map(|turn| turn.runs.iter_mut()) {
         if run.end.is_none() {
-            run.end = Some(RunEnd::Stopped { by_message: false });
+            run.end = Some(RunEnd::Stopped { by_message: false, device: None });
             run.ended_at = Some(time);
         }
         if run.recovery == Recovery::Recovering {

@@ -49,7 +49,7 @@ pub use event::{
     Attachment, CommitOutcome, Event, Fingerprint, Flag, InterruptReason, Message, Outcome, PostMode,
     RunCause, RunEnd, Usage,
 };
-pub use fold::{fold, fold_turn, moves_activity, run_text};
+pub use fold::{fold, fold_turn, moves_activity, need_after, run_text};
 pub use id::{
     BlobHash, CallNo, Epoch, MessageKey, NodeId, Owner, ProjectId, RunId, Seq, SessionId, SlotNo, Time,
     TurnId, UserId,
@@ -57,7 +57,7 @@ pub use id::{
 pub use memory::{Commit, Ledger, Segment};
 pub use prompt::{Prompt, PromptCall, PromptMessage, PromptTurn, prompt};
 pub use recover::{AfterCrash, recover};
-pub use state::{Call, CallState, Piece, Queued, Recovery, Run, SHAPE, Session, Title, Turn};
+pub use state::{Call, CallState, Need, Piece, Queued, Recovery, Run, SHAPE, Session, Title, Turn};
 pub use upcast::Undecodable;
 pub use view::{
     Answer, CallProgress, Marker, MarkerKind, OwedView, Part, QueuedView, TurnView, View, marker, parts,

@@ -52,6 +52,20 @@ pub struct PromptCall {
     pub arguments: String,
 }
 
+impl Prompt {
+    /// The model that the newest message names, if it names one.
+    pub fn model(&self) -> Option<&str> {
+        let newest = self.messages.iter().rev().find_map(|message| match message {
+            PromptMessage::User(message) => Some(message),
+            PromptMessage::Summary(_)
+            | PromptMessage::Note(_)
+            | PromptMessage::Assistant { .. }
+            | PromptMessage::Result { .. } => None,
+        });
+        newest?.model.as_deref()
+    }
+}
+
 /// The prompt of a state.
 pub fn prompt(session: &Session) -> Prompt {
     // By place, not by number: an interrupting message goes before older ones that wait.

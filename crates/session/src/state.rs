@@ -52,6 +52,9 @@ pub struct Session {
     pub queue: VecDeque<Queued>,
     /// The run that is going on; always one of the newest turn's.
     pub open_run: Option<RunId>,
+    /// Why the newest turn waits for a person, if it does.
+    #[serde(default)]
+    pub needs: Option<Need>,
     /// Runs whose journal could not be read yet.
     pub recovering: Vec<Recovering>,
     /// What the model reads in place of older turns.
@@ -66,7 +69,18 @@ pub struct Session {
 
 /// The shape of a stored state. It rises with every change of what the fold leaves in the state, because a state of before
 /// lacks what today's fold would have put there. `fixtures/state.txt` is the shape that it stands for.
-pub const SHAPE: u32 = 2;
+pub const SHAPE: u32 = 3;
+
+/// Why a session waits for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// The newest answer failed.
+    Failed,
+    /// The newest answer was interrupted and does not go on by itself.
+    Interrupted,
+}
 
 /// A session's name and who gave it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,6 +241,7 @@ impl Default for Session {
             undone: Vec::new(),
             queue: VecDeque::new(),
             open_run: None,
+            needs: None,
             recovering: Vec::new(),
             summary: None,
             interrupted_in_a_row: 0,

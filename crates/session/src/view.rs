@@ -138,6 +138,9 @@ pub struct Marker {
     /// When the loss of the worker was first seen; only while recovering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_seen: Option<Time>,
+    /// The device on which it was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
 }
 
 /// The kinds of marker.
@@ -275,11 +278,16 @@ fn part(piece: &Piece, run: &Run) -> Part {
 /// Why a run did not complete; none when it did, or goes on.
 pub fn marker(run: &Run) -> Option<Marker> {
     let at = run.ended_at?;
+    let mut device = None;
     let (kind, text) = match run.end.as_ref()? {
         RunEnd::Completed => return None,
-        RunEnd::Stopped { by_message: false } => (MarkerKind::Stopped, "Stopped. Everything above is kept."),
-        RunEnd::Stopped { by_message: true } => {
-            (MarkerKind::Stopped, "Stopped for your next message. Everything above is kept.")
+        RunEnd::Stopped { by_message, device: on } => {
+            device.clone_from(on);
+            let text = match by_message {
+                false => "Stopped. Everything above is kept.",
+                true => "Stopped for your next message. Everything above is kept.",
+            };
+            (MarkerKind::Stopped, text)
         }
         RunEnd::Failed { error } => (MarkerKind::Failed, error.as_str()),
         RunEnd::Interrupted { .. } => match run.recovery {
@@ -292,5 +300,5 @@ pub fn marker(run: &Run) -> Option<Marker> {
             }
         },
     };
-    Some(Marker { kind, run: run.id, at, text: text.to_owned(), attempts: None, first_seen: None })
+    Some(Marker { kind, run: run.id, at, text: text.to_owned(), attempts: None, first_seen: None, device })
 }

@@ -83,12 +83,12 @@ fn database(path: &Path) -> impl Fn(rusqlite::Error) -> BackupError {
     move |error| BackupError::Sqlite(what.clone(), error)
 }
 
-/// Copies a data directory to `to`, which must not be there yet.
+/// Copies a data directory to `to`, which must not be there yet, or be empty.
 ///
 /// # Errors
 /// When it cannot be copied; nothing is left of the try.
 pub fn make(data: &Path, to: &Path, now: Time, progress: Progress<'_>) -> Result<Manifest, BackupError> {
-    if to.exists() {
+    if is_taken(to) {
         return Err(BackupError::Taken(to.to_owned()));
     }
     if !data.join(sqlite::LOGS_FILE).exists() {
@@ -111,6 +111,12 @@ pub fn make(data: &Path, to: &Path, now: Time, progress: Progress<'_>) -> Result
         drop(fs::remove_dir_all(&aside));
     }
     made
+}
+
+/// Whether something is there that a backup would have to be written over.
+pub fn is_taken(to: &Path) -> bool {
+    let is_empty = || fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_none());
+    fs::symlink_metadata(to).is_ok_and(|there| !there.is_dir() || !is_empty())
 }
 
 fn fill(data: &Path, to: &Path, now: Time, progress: Progress<'_>) -> Result<Manifest, BackupError> {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use session::{
-    CommitOutcome, Entry, Event, Flag, ProjectId, RunEnd, RunId, Seq, SessionId, Time, TurnId, UserId,
-    moves_activity,
+    CommitOutcome, Entry, Event, Flag, Need, ProjectId, RunEnd, RunId, Seq, SessionId, Time, TurnId, UserId,
+    moves_activity, need_after,
 };
 
 use crate::error::StoreError;
@@ -27,14 +27,14 @@ pub trait Catalog: Send + Sync + 'static {
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>>;
 
-    /// Messages and answers of a user's sessions with all the words of `words`, newest first, at most `count`. Behind the
-    /// log by the lag.
-    fn search(
-        &self,
-        user: UserId,
-        words: String,
-        count: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>>;
+    /// Names, messages and answers of a user's sessions with all the words, newest first. Behind the log by the lag.
+    fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>>;
+
+    /// The line of a session, by any id that leads to it.
+    fn row(&self, session: SessionId) -> BoxFuture<'_, Result<Option<ListRow>, StoreError>>;
+
+    /// How many sessions a user has.
+    fn counts(&self, user: UserId) -> BoxFuture<'_, Result<Counts, StoreError>>;
 
     /// A user's tags that are on sessions outside the trash, the most used first, at most `count`.
     fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>>;
@@ -67,6 +67,8 @@ pub struct ListQuery {
     pub project: Option<ProjectId>,
     /// Only those with this tag.
     pub tag: Option<String>,
+    /// Only those in which something goes on, or waits for a person.
+    pub doing: Option<Doing>,
     /// The last row of the page before.
     pub before: Option<(Time, SessionId)>,
     pub count: usize,
@@ -75,8 +77,97 @@ pub struct ListQuery {
 impl ListQuery {
     /// A shelf of a user as a whole.
     pub fn of(user: UserId, shelf: Shelf) -> Self {
-        Self { user, shelf, project: None, tag: None, before: None, count: usize::MAX }
+        Self { user, shelf, project: None, tag: None, doing: None, before: None, count: usize::MAX }
     }
+}
+
+/// What a list can be narrowed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// A run is going on.
+    Live,
+    /// The newest turn waits for a person.
+    NeedsPerson,
+}
+
+/// How many sessions a user has on each shelf, and how many of the active ones are live or wait for him.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    pub active: u64,
+    pub archived: u64,
+    pub trash: u64,
+    pub live: u64,
+    pub needs_person: u64,
+}
+
+impl Counts {
+    /// Counts a session.
+    pub(crate) fn add(&mut self, row: &ListRow) {
+        match row.shelf() {
+            Shelf::Active => {
+                self.active += 1;
+                self.live += u64::from(row.is(Doing::Live));
+                self.needs_person += u64::from(row.is(Doing::NeedsPerson));
+            }
+            Shelf::Archived => self.archived += 1,
+            Shelf::Trash => self.trash += 1,
+        }
+    }
+}
+
+/// What to find.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchQuery {
+    pub user: UserId,
+    /// Words that all must be there.
+    pub words: String,
+    /// Only on these shelves.
+    pub shelves: Vec<Shelf>,
+    /// Only in sessions that stand in this project.
+    pub project: Option<ProjectId>,
+    /// Only in sessions with this tag.
+    pub tag: Option<String>,
+    /// Only what was said by a person, or by the agent.
+    pub said_by: Option<SaidBy>,
+    /// Only in sessions that were active since then.
+    pub active_since: Option<Time>,
+    pub count: usize,
+}
+
+impl SearchQuery {
+    /// Words wherever a user has them, also in the trash.
+    pub fn new(user: UserId, words: impl Into<String>, count: usize) -> Self {
+        let shelves = vec![Shelf::Active, Shelf::Archived, Shelf::Trash];
+        let (project, tag, said_by, active_since) = (None, None, None, None);
+        Self { user, words: words.into(), shelves, project, tag, said_by, active_since, count }
+    }
+}
+
+impl SearchQuery {
+    /// Whether it looks into a session.
+    pub(crate) fn reaches(&self, row: &ListRow) -> bool {
+        row.user == self.user
+            && self.shelves.contains(&row.shelf())
+            && (self.project.is_none() || row.project == self.project)
+            && self.tag.as_ref().is_none_or(|tag| row.tags.contains(tag))
+            && self.active_since.is_none_or(|since| row.active_at >= since)
+    }
+
+    /// Whether it looks at documents of a kind. Names are nobody's words.
+    pub(crate) fn wants(&self, kind: DocumentKind) -> bool {
+        match self.said_by {
+            None => true,
+            Some(SaidBy::Person) => kind == DocumentKind::Message,
+            Some(SaidBy::Agent) => matches!(kind, DocumentKind::Answer(_)),
+        }
+    }
+}
+
+/// Who said something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaidBy {
+    Person,
+    Agent,
 }
 
 /// A tag, and how many sessions have it.
@@ -115,6 +206,9 @@ pub struct ListRow {
     pub active_at: Time,
     /// The run that is going on.
     pub run: Option<RunId>,
+    /// Why its newest turn waits for a person, if it does.
+    #[serde(default)]
+    pub needs: Option<Need>,
     /// Messages accepted.
     pub messages: u64,
     pub pinned: bool,
@@ -155,6 +249,7 @@ impl ListRow {
             created_at: Time(0),
             active_at: Time(0),
             run: None,
+            needs: None,
             messages: 0,
             pinned: false,
             archived: false,
@@ -166,6 +261,14 @@ impl ListRow {
             owed: 0,
             interrupted: 0,
             resume_pending: false,
+        }
+    }
+
+    /// Whether the session is in that state.
+    pub fn is(&self, doing: Doing) -> bool {
+        match doing {
+            Doing::Live => self.run.is_some(),
+            Doing::NeedsPerson => self.needs.is_some(),
         }
     }
 
@@ -183,6 +286,8 @@ impl ListRow {
         if !may_touch(&entry.event) {
             return Touch::Untouched;
         }
+        let needed = self.needs;
+        self.needs = need_after(needed, &entry.event);
         match &entry.event {
             Event::SessionCreated { title, user, .. } => {
                 self.user = *user;
@@ -237,6 +342,11 @@ impl ListRow {
             Event::MemoryCommitEnded { first, last, outcome: CommitOutcome::Done, .. } => {
                 self.owed = self.owed.saturating_sub(last - first + 1);
             }
+            Event::TurnsUndone { .. } | Event::SessionCleared {} | Event::AnswerChosen { .. }
+                if self.needs == needed =>
+            {
+                return Touch::Untouched;
+            }
             // What comes back of a run that is over is maintenance.
             Event::CallFinished { run, .. } if self.run != Some(*run) => return Touch::Untouched,
             Event::CallFinished { .. } if entry.time.micros_since(self.active_at) < CALL_TOUCH_MICROS => {
@@ -273,6 +383,9 @@ pub fn may_touch(event: &Event) -> bool {
             | Event::RunStarted { .. }
             | Event::RunEnded { .. }
             | Event::CallFinished { .. }
+            | Event::TurnsUndone { .. }
+            | Event::SessionCleared {}
+            | Event::AnswerChosen { .. }
             | Event::ResumeMarked { .. }
             | Event::ResumeCleared {}
             | Event::MemoryOwnerSet { .. }
@@ -399,6 +512,8 @@ pub struct Document {
 /// Whose words a document holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DocumentKind {
+    /// The name of a session; its turn is 0.
+    Title,
     Message,
     /// An answer, by the run that gave it.
     Answer(RunId),
@@ -415,6 +530,9 @@ pub struct Hit {
 /// What an entry makes findable. `answer` gives the text of a run, which its end completes.
 pub fn document(entry: &Entry, answer: impl FnOnce(RunId) -> String) -> Option<Document> {
     let (turn, kind, text) = match &entry.event {
+        Event::SessionCreated { title: Some(title), .. }
+        | Event::SessionRenamed { title }
+        | Event::TitleGenerated { title } => (TurnId(0), DocumentKind::Title, title.clone()),
         Event::MessagePosted { message, .. } | Event::MessageEdited { message, .. } => {
             (TurnId(entry.seq.0), DocumentKind::Message, message.text.clone())
         }

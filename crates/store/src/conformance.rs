@@ -129,6 +129,7 @@ cases! { $
         a_list_is_narrowed_by_tag_and_by_project
         tags_are_counted_for_their_user_outside_the_trash
         the_trash_is_found_by_how_long_something_is_there
+        what_goes_on_and_what_waits_for_a_person_is_listed_and_counted
     }
     turns {
         turns_come_newest_first_in_pages
@@ -146,6 +147,8 @@ cases! { $
         reasoning_is_not_found
         an_answer_is_found_once_it_is_complete
         no_character_of_a_search_is_an_operator
+        a_session_is_found_by_the_name_that_it_has
+        a_search_is_narrowed_by_where_and_by_who_said_it
     }
     branches {
         a_branch_shares_the_beginning_and_goes_on_by_itself

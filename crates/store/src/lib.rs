@@ -24,7 +24,8 @@ use session::{Entry, Fingerprint, Link, MessageKey, NodeId, RunId, Seq, SessionI
 
 pub use binding::{Binding, Bindings, Bound, ChatRow};
 pub use catalog::{
-    Catalog, Document, DocumentKind, Hit, ListQuery, ListRow, Shelf, TagCount, Trashed, TurnRow,
+    Catalog, Counts, Document, DocumentKind, Doing, Hit, ListQuery, ListRow, SaidBy, SearchQuery, Shelf,
+    TagCount, Trashed, TurnRow,
 };
 pub use claim::{Claim, Claiming};
 pub use error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};

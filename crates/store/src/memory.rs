@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId};
 
 use crate::blob::{Blobs, hash_of};
-use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TagCount, Trashed, TurnRow};
+use crate::catalog::{Catalog, Counts, Hit, ListQuery, ListRow, SearchQuery, TagCount, Trashed, TurnRow};
 use crate::error::{AppendError, ClaimError, OpenError, ReadError, StoreError};
 use crate::{
     Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot,
@@ -187,13 +187,16 @@ impl Catalog for MemoryStore {
         async move { Ok(self.state().belongs(session, user)) }.boxed()
     }
 
-    fn search(
-        &self,
-        user: UserId,
-        words: String,
-        count: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
-        async move { Ok(self.state().search(user, &words, count)) }.boxed()
+    fn row(&self, session: SessionId) -> BoxFuture<'_, Result<Option<ListRow>, StoreError>> {
+        async move { Ok(self.state().row(session)) }.boxed()
+    }
+
+    fn counts(&self, user: UserId) -> BoxFuture<'_, Result<Counts, StoreError>> {
+        async move { Ok(self.state().counts(user)) }.boxed()
+    }
+
+    fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        async move { Ok(self.state().search(&query)) }.boxed()
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -1,12 +1,18 @@
-//! Who uses the server, and what opens its gate: users, tokens, logins, shares, and the audit trail of all that.
+//! Who uses the server, and what opens its gate: users, passkeys, tokens, logins, shares, and the audit trail of all that;
+//! and what people set while the server runs.
 //!
 //! A small file of its own beside the logs. Every change is one transaction with its line in the audit trail, and is
 //! seen by every process that has the file open as soon as it is made: nothing here is cached.
 
 mod credentials;
 mod drafts;
+mod identities;
+mod models;
+mod passkeys;
+mod preferences;
 mod projects;
 mod secrets;
+mod settings;
 mod shares;
 mod users;
 
@@ -16,12 +22,15 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use session::{BlobHash, Time, UserId};
 use uuid::Uuid;
 
 pub use credentials::{Credential, NewCredential};
-pub use projects::{PROJECTS_MAX, Project};
+pub use models::{KeptModel, MODELS_MAX};
+pub use passkeys::{PASSKEYS_MAX, Passkey};
+pub use preferences::Preferences;
+pub use projects::{PROJECTS_MAX, Project, ProjectChange};
 pub use secrets::SecretLine;
 pub use shares::Share;
 pub use users::User;
@@ -31,11 +40,13 @@ pub const PEOPLE_FILE: &str = "people.db";
 /// Marks a file as ours: "EvTp".
 const APPLICATION_ID: i64 = 0x4576_5470;
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("people/schema.sql"),
     include_str!("people/projects.sql"),
     include_str!("people/secrets.sql"),
     include_str!("people/drafts.sql"),
+    include_str!("people/signin.sql"),
+    include_str!("people/settings.sql"),
 ];
 const VERSION: usize = MIGRATIONS.len();
 /// How long a change waits for another process that changes the file.
@@ -116,6 +127,28 @@ words! {
     }
 }
 
+words! {
+    /// What a message does that is sent while a run is going on.
+    Busy {
+        /// It waits its turn.
+        Queue = "queue",
+        /// It goes into the run, between two steps.
+        Steer = "steer",
+        /// It stops the run and goes first.
+        Interrupt = "interrupt",
+    }
+}
+
+words! {
+    /// The wire format that a model is asked in.
+    WireName {
+        /// Chat Completions.
+        Openai = "openai",
+        /// Messages.
+        Anthropic = "anthropic",
+    }
+}
+
 impl Role {
     /// The most that this role may do.
     pub fn scope(self) -> Scope {
@@ -155,6 +188,16 @@ pub enum PeopleError {
     UnknownUser,
     #[error("a user has at most {PROJECTS_MAX} projects")]
     TooManyProjects,
+    #[error("a user has at most {PASSKEYS_MAX} passkeys")]
+    TooManyPasskeys,
+    #[error("the passkey is known already")]
+    PasskeyKnown,
+    #[error("there is no such passkey")]
+    UnknownPasskey,
+    #[error("who this is at the provider is known already")]
+    IdentityKnown,
+    #[error("at most {MODELS_MAX} models can be added")]
+    TooManyModels,
     #[error("at least one owner must stay who can use the server")]
     LastOwner,
     #[error(
@@ -203,10 +246,7 @@ impl People {
         let mut connection = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let made = work(&transaction)?;
-        transaction.execute(
-            "INSERT INTO audit (time, user, action, about) VALUES (?, ?, ?, ?)",
-            params![by.now.0, by.user.map(blob), action, about],
-        )?;
+        audit_line(&transaction, by, action, about)?;
         transaction.commit()?;
         Ok(made)
     }
@@ -251,15 +291,7 @@ impl People {
             "SELECT no, time, user, action, about FROM audit WHERE no < ? ORDER BY no DESC LIMIT ?",
         )?;
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let rows = select.query_map(params![before.unwrap_or(i64::MAX), count], |row| {
-            Ok(AuditLine {
-                no: row.get(0)?,
-                time: Time(row.get(1)?),
-                user: row.get::<_, Option<[u8; 16]>>(2)?.map(|id| UserId(Uuid::from_bytes(id))),
-                action: row.get(3)?,
-                about: row.get(4)?,
-            })
-        })?;
+        let rows = select.query_map(params![before.unwrap_or(i64::MAX), count], to_audit_line)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -276,6 +308,18 @@ impl People {
             .map(Time))
     }
 
+    /// The newest line about something of a kind.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn latest(&self, action: &str) -> Result<Option<AuditLine>, PeopleError> {
+        let connection = self.reading();
+        let mut select = connection.prepare_cached(
+            "SELECT no, time, user, action, about FROM audit WHERE action = ? ORDER BY no DESC LIMIT 1",
+        )?;
+        Ok(select.query_row([action], to_audit_line).optional()?)
+    }
+
     /// A number that changes whenever somebody, this process or another, changed the file.
     ///
     /// # Errors
@@ -283,6 +327,23 @@ impl People {
     pub fn changes(&self) -> Result<i64, PeopleError> {
         Ok(self.reading().query_row("PRAGMA data_version", [], |row| row.get(0))?)
     }
+}
+
+fn to_audit_line(row: &Row<'_>) -> rusqlite::Result<AuditLine> {
+    Ok(AuditLine {
+        no: row.get(0)?,
+        time: Time(row.get(1)?),
+        user: row.get::<_, Option<[u8; 16]>>(2)?.map(|id| UserId(Uuid::from_bytes(id))),
+        action: row.get(3)?,
+        about: row.get(4)?,
+    })
+}
+
+fn audit_line(transaction: &Transaction<'_>, by: By, action: &str, about: &str) -> Result<(), PeopleError> {
+    transaction
+        .prepare_cached("INSERT INTO audit (time, user, action, about) VALUES (?, ?, ?, ?)")?
+        .execute(params![by.now.0, by.user.map(blob), action, about])?;
+    Ok(())
 }
 
 fn blob(user: UserId) -> [u8; 16] {

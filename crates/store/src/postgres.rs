@@ -27,7 +27,7 @@ use tokio_postgres::config::Host;
 use tokio_postgres::{NoTls, Row};
 
 use crate::blob::{Blobs, hash_of};
-use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TagCount, Trashed, TurnRow};
+use crate::catalog::{Catalog, Counts, Hit, ListQuery, ListRow, SearchQuery, TagCount, Trashed, TurnRow};
 use crate::error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
 use crate::{
     Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot,
@@ -39,7 +39,8 @@ const CONNECTIONS_MAX: usize = 8;
 const LOCK_TRIES: u32 = 250;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("postgres/migrations/0001_first.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("postgres/migrations/0001_first.sql"), include_str!("postgres/migrations/0002_needs.sql")];
 /// Keeps two processes from migrating at once: "EvTn".
 const MIGRATION_LOCK: i64 = 0x4576_546e;
 
@@ -429,14 +430,18 @@ impl Catalog for PostgresStore {
         .boxed()
     }
 
-    fn search(
-        &self,
-        user: UserId,
-        words: String,
-        count: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
-        async move { read::search(&self.client().await?, user, &words, count).await.map_err(failed("search")) }
+    fn row(&self, session: SessionId) -> BoxFuture<'_, Result<Option<ListRow>, StoreError>> {
+        async move { read::row(&self.client().await?, session).await.map_err(failed("look a session up")) }
             .boxed()
+    }
+
+    fn counts(&self, user: UserId) -> BoxFuture<'_, Result<Counts, StoreError>> {
+        async move { read::counts(&self.client().await?, user).await.map_err(failed("count sessions")) }
+            .boxed()
+    }
+
+    fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        async move { read::search(&self.client().await?, &query).await.map_err(failed("search")) }.boxed()
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -56,7 +56,7 @@ use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::blob::{BlobDirectory, Blobs};
-use crate::catalog::{Catalog, Hit, ListQuery, ListRow, TagCount, Trashed, TurnRow};
+use crate::catalog::{Catalog, Counts, Hit, ListQuery, ListRow, SearchQuery, TagCount, Trashed, TurnRow};
 use crate::error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
 use crate::{
     Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, Health, KeyUse, LogStore, OpenRun, Opened,
@@ -456,18 +456,21 @@ impl Catalog for SqliteStore {
         self.reading("look whose a session is", move |_, connection| read::belongs(connection, session, user))
     }
 
-    fn search(
-        &self,
-        user: UserId,
-        words: String,
-        count: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+    fn row(&self, session: SessionId) -> BoxFuture<'_, Result<Option<ListRow>, StoreError>> {
+        self.reading("look a session up", move |_, connection| read::row(connection, session))
+    }
+
+    fn counts(&self, user: UserId) -> BoxFuture<'_, Result<Counts, StoreError>> {
+        self.reading("count sessions", move |_, connection| read::counts(connection, user))
+    }
+
+    fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
         self.reading("search", move |shared, connection| {
             if shared.search_off.load(Ordering::Acquire) {
                 let why = "it is off after an error; the next start makes its words anew from the logs";
                 return Err(Fault::Refused(why.to_owned()));
             }
-            search::find(connection, &shared.words(), user, &words, count)
+            search::find(connection, &shared.words(), &query)
         })
     }
 

@@ -180,7 +180,7 @@ impl Runner for ScriptedAgent {
         .boxed()
     }
 
-    fn title(&self, _: session::Prompt) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, _: hub::TitleRequest) -> BoxFuture<'static, Option<String>> {
         std::future::ready(None).boxed()
     }
 }

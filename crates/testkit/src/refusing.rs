@@ -9,9 +9,9 @@ use futures_util::future::BoxFuture;
 use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId};
 use store::blob::Blobs;
 use store::{
-    Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Dead, Hit,
-    KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, Store, StoreError,
-    TagCount, Trashed, TurnRow,
+    Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Counts,
+    Dead, Hit, KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, SearchQuery,
+    Snapshot, Store, StoreError, TagCount, Trashed, TurnRow,
 };
 use tokio::sync::watch;
 
@@ -212,14 +212,19 @@ impl Catalog for RefusingStore {
         async move { store.belongs(session, user).await }.boxed()
     }
 
-    fn search(
-        &self,
-        user: UserId,
-        words: String,
-        count: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+    fn row(&self, session: SessionId) -> BoxFuture<'_, Result<Option<ListRow>, StoreError>> {
         let store = self.store();
-        async move { store.search(user, words, count).await }.boxed()
+        async move { store.row(session).await }.boxed()
+    }
+
+    fn counts(&self, user: UserId) -> BoxFuture<'_, Result<Counts, StoreError>> {
+        let store = self.store();
+        async move { store.counts(user).await }.boxed()
+    }
+
+    fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        let store = self.store();
+        async move { store.search(query).await }.boxed()
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -163,9 +163,22 @@ impl Setup {
     /// # Errors
     /// When it is not.
     pub fn serve(&self) -> anyhow::Result<Process> {
+        self.serve_with(&[])
+    }
+
+    /// The same with variables of the environment.
+    ///
+    /// # Errors
+    /// When it is not ready.
+    pub fn serve_with(&self, variables: &[(&str, &str)]) -> anyhow::Result<Process> {
         let log = std::fs::File::options().create(true).append(true).open(self.home.join("serve.log"))?;
         let mut command = self.command();
-        command.arg("serve").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+        command
+            .arg("serve")
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log);
         let mut server = Process(command.spawn()?);
         let out = server.0.stdout.take().context("its output")?;
         for line in BufReader::new(out).lines() {

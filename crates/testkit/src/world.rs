@@ -99,7 +99,7 @@ impl World {
         let store = Arc::new(RefusingStore::new(store));
         let mut settings = Settings::new(self.spool());
         settings.slots = 8;
-        settings.after_crash = self.settings.after_crash;
+        settings.after_crash = self.settings.after_crash.into();
         settings.idle_after = self.settings.idle_after;
         settings.suspend_active_within = self.settings.suspend_active_within;
         settings.memory = Remembers(Some(Arc::new(self.memory.clone())));

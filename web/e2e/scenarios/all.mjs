@@ -1,24 +1,46 @@
 // What must hold in a real browser, whatever happens to the server, the network and the tab.
 
+import { breakIt } from "./break_it.mjs";
+import { diskFull } from "./disk_full.mjs";
+import { firstRun } from "./first_run.mjs";
 import { keyboard } from "./keyboard.mjs";
 import { kills } from "./kills.mjs";
 import { network } from "./network.mjs";
+import { openid } from "./openid.mjs";
+import { passkeys } from "./passkeys.mjs";
+import { people } from "./people.mjs";
 import { queue } from "./queue.mjs";
+import { searching } from "./searching.mjs";
+import { serverPage } from "./server_page.mjs";
 import { sessions } from "./sessions.mjs";
+import { settings } from "./settings.mjs";
 import { sharing } from "./sharing.mjs";
 import { stop } from "./stop.mjs";
 import { tabs } from "./tabs.mjs";
+import { timeline } from "./timeline.mjs";
+import { tokensAndDevices } from "./tokens_and_devices.mjs";
 import { turns } from "./turns.mjs";
 
 // The longest first: the others fill the time beside them.
 export const scenarios = {
   ...network,
   ...kills,
+  ...diskFull,
   ...tabs,
   ...turns,
   ...stop,
   ...queue,
   ...keyboard,
   ...sessions,
+  ...searching,
   ...sharing,
+  ...breakIt,
+  ...settings,
+  ...timeline,
+  ...serverPage,
+  ...tokensAndDevices,
+  ...people,
+  ...passkeys,
+  ...openid,
+  ...firstRun,
 };

@@ -1,5 +1,7 @@
 // Everything that is asked of the server over HTTP. A change carries a key of its own, so that asking again is harmless.
 
+import { i18n } from "@lingui/core";
+
 import type { components } from "./schema";
 
 export type Problem = components["schemas"]["Problem"];
@@ -24,6 +26,8 @@ export class Refused extends Error {
 interface Asked {
   body?: unknown;
   key?: string;
+  /** How long the answer may take, where it is not the server alone that gives it. */
+  patience?: number;
 }
 
 /** A connection that the network lost swallows what is sent on it and says nothing; asking again takes another one. */
@@ -37,7 +41,7 @@ export async function ask<T>(method: string, path: string, asked: Asked = {}): P
     method,
     headers,
     body: asked.body === undefined ? null : JSON.stringify(asked.body),
-    signal: AbortSignal.timeout(PATIENCE),
+    signal: AbortSignal.timeout(asked.patience ?? PATIENCE),
   });
   const text = await response.text();
   if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
@@ -49,7 +53,7 @@ function refused(status: number, text: string): Refused {
     const problem = JSON.parse(text) as Problem;
     return new Refused(status, problem.code, problem.detail);
   } catch {
-    return new Refused(status, "unreadable", "The server answered something that cannot be read.");
+    return new Refused(status, "unreadable", i18n.t("The server answered something that cannot be read."));
   }
 }
 

@@ -125,7 +125,7 @@ export interface paths {
          * Everything as it happens, over one WebSocket.
          * @description Say `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}` and `{"follow_list":{}}`; be told `hello`,
          *     `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `draft`, `list`, `line`, `gone`,
-         *     `list_cut_off` and, every five seconds of quiet, `heartbeat`.
+         *     `list_cut_off`, `store` (whether anything can be kept) and, every five seconds of quiet, `heartbeat`.
          */
         get: operations["live"];
         put?: never;
@@ -366,7 +366,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Finds messages and answers, newest first. */
+        /** Finds names of sessions, which come first, and messages and answers, newest first. */
         get: operations["search"];
         put?: never;
         post?: never;
@@ -411,6 +411,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How the server is, for owners. It names no session and no user. */
+        get: operations["server"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions": {
         parameters: {
             query?: never;
@@ -423,6 +440,23 @@ export interface paths {
         put?: never;
         /** Makes a session. */
         post: operations["create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How many sessions the caller has. */
+        get: operations["counts"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -459,6 +493,26 @@ export interface paths {
         put?: never;
         /** Makes a session that shares another's beginning, up to the end of one of its turns. */
         post: operations["branch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/break": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Breaks the run that is going on, as a crash would, in a session with the tag `scratch`; the session heals as after a
+         *     restart. For whoever wants to see that.
+         */
+        post: operations["break_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -548,6 +602,23 @@ export interface paths {
         };
         /** A session as a file: all its turns with every answer, also those that are out of sight. */
         get: operations["of_session"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The log of a session, newest first. */
+        get: operations["log"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1034,6 +1105,25 @@ export interface components {
                 error: string;
             };
         };
+        /** @description How many sessions stand where. */
+        CountsBody: {
+            /** Format: int64 */
+            active: number;
+            /** Format: int64 */
+            archived: number;
+            /**
+             * Format: int64
+             * @description Of the active ones, those in which a run is going on.
+             */
+            live: number;
+            /**
+             * Format: int64
+             * @description Of the active ones, those whose newest turn waits for a person.
+             */
+            needs_you: number;
+            /** Format: int64 */
+            trash: number;
+        };
         CreateBody: {
             /**
              * Format: uuid
@@ -1069,6 +1159,19 @@ export interface components {
              */
             used_at?: number | null;
         };
+        /** @description The disk that the data directory is on. */
+        DiskBody: {
+            /** Format: int64 */
+            free_bytes: number;
+            /** Format: int64 */
+            total_bytes: number;
+        };
+        /** @description When something was last done, and to what. */
+        DoneBody: {
+            about: string;
+            /** Format: int64 */
+            at: number;
+        };
         DraftBody: {
             /** @description What the device calls itself, so that it knows its own words when they come back. */
             device: string;
@@ -1084,7 +1187,7 @@ export interface components {
          * @description What went wrong, as a word that programs can rely on.
          * @enum {string}
          */
-        ErrorCode: "another_log" | "attachment_not_found" | "bad_name" | "bad_password" | "bad_request" | "bad_tag" | "bad_title" | "beyond_end" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
+        ErrorCode: "another_log" | "attachment_not_found" | "bad_name" | "bad_password" | "bad_request" | "bad_tag" | "bad_title" | "beyond_end" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "not_scratch" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
         /** @description One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes. */
         Event: {
             /** @description The session began. `after` is the session that its author left behind. */
@@ -1335,17 +1438,30 @@ export interface components {
          * @enum {string}
          */
         Flag: "pinned" | "archived" | "trashed";
-        /** @description A message or an answer with all the words. */
+        /** @description A name, a message or an answer with all the words. */
         FoundBody: {
+            archived: boolean;
             /**
              * Format: int64
-             * @description The run whose answer it is; none for a message.
+             * @description When it was said.
+             */
+            at?: number | null;
+            /** @description What stands around the words; the first 40 hits have it. */
+            excerpt: components["schemas"]["Piece"][];
+            /**
+             * Format: int64
+             * @description The run whose answer it is; none for a message and a name.
              */
             run?: number | null;
             /** Format: uuid */
             session: string;
-            /** Format: int64 */
-            turn: number;
+            title?: string | null;
+            trashed: boolean;
+            /**
+             * Format: int64
+             * @description None for a session's name.
+             */
+            turn?: number | null;
         };
         /** @description A link of the chain: the first 16 bytes of SHA-256 over the predecessor's link and this entry. */
         Hash: number[];
@@ -1400,6 +1516,7 @@ export interface components {
             archived: boolean;
             /** Format: int64 */
             created_at: number;
+            needs?: components["schemas"]["Need"] | null;
             pinned: boolean;
             /**
              * Format: uuid
@@ -1421,6 +1538,11 @@ export interface components {
             tags: string[];
             title?: string | null;
             trashed: boolean;
+            /**
+             * Format: int64
+             * @description Since when it is in the trash.
+             */
+            trashed_at?: number | null;
         };
         /** @description Where a log ends, or a reader stands: what the next entry must follow. */
         Link: {
@@ -1433,6 +1555,36 @@ export interface components {
             /** @description Where the next page begins; none at the end. */
             next?: string | null;
             sessions: components["schemas"]["Line"][];
+        };
+        /** @description Some lines of a session's log, newest first. */
+        LogBody: {
+            entries: components["schemas"]["LogLine"][];
+            /**
+             * Format: int64
+             * @description `before` for what is older; none when there is nothing.
+             */
+            next?: number | null;
+        };
+        /** @description An entry as it stands in the log, or pieces of an answer put together. */
+        LogLine: {
+            /**
+             * Format: int64
+             * @description The claim under which it was written: it rises when a server takes the session up.
+             */
+            epoch: number;
+            /** @description As in the events of a session, or `streamed` with `run`, `entries` and `characters`. */
+            event: Record<string, never>;
+            /** Format: int64 */
+            seq: number;
+            /** Format: int64 */
+            time: number;
+            /**
+             * Format: int64
+             * @description The last of the pieces, and when it came.
+             */
+            until_seq?: number | null;
+            /** Format: int64 */
+            until_time?: number | null;
         };
         LoginBody: {
             name: string;
@@ -1458,6 +1610,8 @@ export interface components {
              * @description Looks at a sealed, empty journal so far; only while recovering.
              */
             attempts?: number | null;
+            /** @description The device on which it was stopped. */
+            device?: string | null;
             first_seen?: components["schemas"]["Time"] | null;
             kind: components["schemas"]["MarkerKind"];
             run: components["schemas"]["RunId"];
@@ -1475,6 +1629,8 @@ export interface components {
         /** @description What a person said: text and attachments, and who is to answer. */
         Message: {
             attachments?: components["schemas"]["Attachment"][];
+            /** @description Which of its author's devices or programs it came from, as the server calls it. */
+            device?: string | null;
             /** @description The model that is asked, by the name that it has here; the server's first one if none is named. */
             model?: string | null;
             text: string;
@@ -1507,6 +1663,11 @@ export interface components {
             /** @description The first one is asked. */
             models: components["schemas"]["ModelBody"][];
         };
+        /**
+         * @description Why a session waits for a person.
+         * @enum {string}
+         */
+        Need: "failed" | "interrupted";
         NewSecret: {
             /** @description It is never shown again. */
             secret: string;
@@ -1595,19 +1756,10 @@ export interface components {
             /** @description The password until now; left out when there is none yet. */
             old?: string | null;
         };
-        /** @description A piece of a run's output. */
+        /** @description A stretch of text; `hit` when it is one of the words that were looked for. */
         Piece: {
-            Text: string;
-        } | {
-            Reasoning: string;
-        } | {
-            Call: components["schemas"]["Call"];
-        } | {
-            /** @description A message that went into the run. */
-            Steered: {
-                message: components["schemas"]["Message"];
-                turn: components["schemas"]["TurnId"];
-            };
+            hit: boolean;
+            text: string;
         };
         /** @description A message to post. */
         PostBody: {
@@ -1729,6 +1881,8 @@ export interface components {
             /** @description A person stopped it; `by_message` when their next message did. */
             stopped: {
                 by_message?: boolean;
+                /** @description The device on which that was. */
+                device?: string | null;
             };
         } | {
             /** @description It could not go on. */
@@ -1747,6 +1901,30 @@ export interface components {
          * @description A run: the `seq` of the entry that started it.
          */
         RunId: number;
+        /** @description A few figures at a moment. */
+        Sample: {
+            /**
+             * Format: int64
+             * @description Answers that ended since the start.
+             */
+            answers: number;
+            /** Format: int64 */
+            at: number;
+            /**
+             * Format: int64
+             * @description How far lists and search are behind the logs.
+             */
+            lag_micros: number;
+            /** Format: int64 */
+            open_runs: number;
+            /**
+             * Format: int64
+             * @description How long commits took, with the sync, over the last minute.
+             */
+            sync_p50_micros: number;
+            /** Format: int64 */
+            sync_p99_micros: number;
+        };
         /**
          * @description What a credential allows; each allows what those before it do.
          * @enum {string}
@@ -1783,6 +1961,29 @@ export interface components {
          * @description An entry's position in its log: 1, 2, 3 … without gap, never reused. 0 is the empty log.
          */
         Seq: number;
+        /** @description How the server is. Times are microseconds since 1970. */
+        ServerBody: {
+            /** @description Of the pages that it serves. */
+            build: string;
+            disk?: components["schemas"]["DiskBody"] | null;
+            /** Format: int64 */
+            lag_micros: number;
+            last_backup?: components["schemas"]["DoneBody"] | null;
+            last_verify?: components["schemas"]["DoneBody"] | null;
+            /** @description This process among those that use the store. */
+            node: string;
+            /** Format: int64 */
+            open_runs: number;
+            /** @description Every five seconds over the last quarter of an hour, oldest first. */
+            samples: components["schemas"]["Sample"][];
+            /** Format: int64 */
+            started_at: number;
+            storage: components["schemas"]["StorageBody"];
+            store: components["schemas"]["StoreBody"];
+            version: string;
+            /** Format: int64 */
+            writers: number;
+        };
         /** @description The state of one session. */
         Session: {
             /** @description When a person or the agent last did something; healing and compaction leave it alone. */
@@ -1801,6 +2002,7 @@ export interface components {
             link: components["schemas"]["Link"];
             /** @description What is owed to memory. */
             memory: components["schemas"]["Ledger"];
+            needs?: components["schemas"]["Need"] | null;
             open_run?: components["schemas"]["RunId"] | null;
             origin?: components["schemas"]["SessionId"] | null;
             pinned: boolean;
@@ -1865,6 +2067,40 @@ export interface components {
              * @description Stop this run and no later one.
              */
             run?: number | null;
+        };
+        /** @description What the files in the data directory take. */
+        StorageBody: {
+            /** Format: int64 */
+            attachments_bytes: number;
+            /**
+             * Format: int64
+             * @description 0 when they are on PostgreSQL.
+             */
+            logs_bytes: number;
+            /** Format: int64 */
+            other_bytes: number;
+            /** Format: int64 */
+            people_bytes: number;
+            /** Format: int64 */
+            search_bytes: number;
+        };
+        /** @description How the store is. */
+        StoreBody: {
+            /**
+             * Format: int64
+             * @description Sessions that are known to be damaged.
+             */
+            damaged: number;
+            kind: string;
+            problem?: string | null;
+            search_works: boolean;
+            /**
+             * Format: int64
+             * @description Bytes of entries that are not packed yet.
+             */
+            tail_bytes: number;
+            /** @description Whether anything can be kept at the moment. */
+            writable: boolean;
         };
         /** @description What the model reads in place of older turns. */
         Summary: {
@@ -2616,6 +2852,16 @@ export interface operations {
                 words: string;
                 /** @description Hits, at most 200; 50 if left out. */
                 count: number | null;
+                /** @description Only on this shelf; everywhere but in the trash if left out. */
+                shelf: ("active" | "archived" | "trash") | null;
+                /** @description Only in sessions of this project. */
+                project: string | null;
+                /** @description Only in sessions with this tag. */
+                tag: string | null;
+                /** @description Only what was said by one of them; names of sessions are nobody's words. */
+                said_by: ("person" | "agent") | null;
+                /** @description Only in sessions that were active since then, in microseconds since 1970. */
+                from: number | null;
             };
             cookie?: never;
         };
@@ -2724,12 +2970,41 @@ export interface operations {
             };
         };
     };
+    server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServerBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list: {
         parameters: {
             query?: never;
             header?: never;
             path: {
                 shelf: "active" | "archived" | "trash";
+                /** @description Only sessions in which something goes on, or that wait for a person. */
+                state: ("live" | "needs_you") | null;
                 /** @description Only sessions with this tag. */
                 tag: string | null;
                 /** @description Only sessions in this project. */
@@ -2780,6 +3055,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Created"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    counts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CountsBody"];
                 };
             };
             default: {
@@ -2905,6 +3207,33 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Created"];
                 };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    break_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: {
                 headers: {
@@ -3057,6 +3386,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": unknown;
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    log: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+                /** @description Entries before this one; the newest if left out. */
+                before: number | null;
+                /** @description Lines, at most 500; 100 if left out. */
+                count: number | null;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogBody"];
                 };
             };
             default: {

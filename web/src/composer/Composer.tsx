@@ -1,8 +1,12 @@
 // Where a person writes. Nothing is cleared before it is kept: the text leaves when it is in the outbox, on this device.
 
+import { i18n } from "@lingui/core";
 import { ArrowUp, Paperclip } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 
+import { matches } from "../commands/keys";
+import { can, useCommands, type Command } from "../commands/registry";
+import { spelt, withKeys } from "../commands/spelling";
 import type { Mode } from "../live/outbox";
 import { outbox } from "../live/store";
 import type { View } from "../log/types";
@@ -12,13 +16,15 @@ import { ModelChoice, useModel } from "./ModelChoice";
 import { QueueTray } from "./QueueTray";
 import { Stop } from "./Stop";
 import { useDraft, type Draft } from "./draft";
+import { commandsOf } from "./keys";
 import { useUploads } from "./uploads";
 
-const MODES: readonly [Mode, string][] = [
-  ["queue", "Queue"],
-  ["steer", "Steer"],
-  ["interrupt", "Interrupt"],
-];
+const MODES: readonly Mode[] = ["queue", "steer", "interrupt"];
+
+function nameOf(mode: Mode): string {
+  if (mode === "queue") return i18n.t("Queue");
+  return mode === "steer" ? i18n.t("Steer") : i18n.t("Interrupt");
+}
 
 interface Props {
   session: string;
@@ -32,7 +38,9 @@ export function Composer({ session, view, onEditLast }: Props) {
   const uploads = useUploads(session);
   const [model, chooseModel] = useModel(session);
   const [problem, setProblem] = useState<string>();
-  const [mode, setMode] = useState<Mode>("queue");
+  const preferred = useKnown(({ preferences }) => preferences?.busy ?? "queue");
+  const [chosen, setMode] = useState<Mode>();
+  const mode = chosen ?? preferred;
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const away = useKnown(({ link }) => link.kind === "away");
@@ -52,30 +60,29 @@ export function Composer({ session, view, onEditLast }: Props) {
   const send = (how: Mode) => {
     const { ready } = uploads;
     if (empty) return;
-    if (ready === undefined) return setProblem("A file is still on its way. Send when it is saved.");
+    if (ready === undefined) return setProblem(i18n.t("A file is still on its way. Send when it is saved."));
     const message = { session, text: draft.text, attachments: ready, mode: busy ? how : "queue" } as const;
     try {
       outbox.send(model === undefined ? message : { ...message, model });
     } catch {
-      return setProblem("This device has no room to keep it. Nothing was sent, and your text is still here.");
+      return setProblem(
+        i18n.t("This device has no room to keep it. Nothing was sent, and your text is still here."),
+      );
     }
     draft.write("");
     uploads.clear();
     setProblem(undefined);
   };
+  const attach = () => picker.current?.click();
+  const commands = commandsOf({ send, mode, attach, editLast: onEditLast, empty: draft.text === "" });
+  useCommands(commands);
   const press = (event: React.KeyboardEvent) => {
     if (event.nativeEvent.isComposing) return;
-    const control = event.ctrlKey || event.metaKey;
-    if (event.key === "Enter" && !event.shiftKey) {
-      event.preventDefault();
-      send(event.altKey ? "steer" : control ? "interrupt" : mode);
-    } else if (event.key === "ArrowUp" && draft.text === "" && !event.altKey) {
-      event.preventDefault();
-      onEditLast();
-    } else if (control && event.key.toLowerCase() === "u") {
-      event.preventDefault();
-      picker.current?.click();
-    }
+    const pressed = ({ keys }: Command) => typeof keys === "string" && matches(keys, event.nativeEvent);
+    const command = commands.find((command) => pressed(command) && can(command));
+    if (command === undefined) return;
+    event.preventDefault();
+    command.run();
   };
   return (
     <div className="dock">
@@ -91,8 +98,8 @@ export function Composer({ session, view, onEditLast }: Props) {
         >
           <textarea
             ref={field}
-            aria-label="Message"
-            placeholder={busy ? "Write the next message" : "Write a message"}
+            aria-label={i18n.t("Message")}
+            placeholder={busy ? i18n.t("Write the next message") : i18n.t("Write a message")}
             rows={1}
             value={draft.text}
             onChange={(event) => draft.write(event.target.value)}
@@ -108,9 +115,9 @@ export function Composer({ session, view, onEditLast }: Props) {
             <button
               type="button"
               className="icon"
-              aria-label="Attach a file"
-              title="Attach a file (Ctrl U)"
-              onClick={() => picker.current?.click()}
+              aria-label={i18n.t("Attach a file")}
+              title={withKeys(i18n.t("Attach a file"), "Mod+u")}
+              onClick={attach}
             >
               <Paperclip aria-hidden="true" />
             </button>
@@ -119,7 +126,7 @@ export function Composer({ session, view, onEditLast }: Props) {
               type="file"
               multiple
               hidden
-              aria-label="Files"
+              aria-label={i18n.t("Files")}
               onChange={(event) => {
                 uploads.add([...(event.target.files ?? [])]);
                 event.target.value = "";
@@ -127,8 +134,8 @@ export function Composer({ session, view, onEditLast }: Props) {
             />
             <ModelChoice chosen={model} choose={chooseModel} />
             {busy && (
-              <div className="mode" role="radiogroup" aria-label="While the agent works">
-                {MODES.map(([value, name]) => (
+              <div className="mode" role="radiogroup" aria-label={i18n.t("While the agent works")}>
+                {MODES.map((value) => (
                   <button
                     key={value}
                     type="button"
@@ -136,7 +143,7 @@ export function Composer({ session, view, onEditLast }: Props) {
                     aria-checked={mode === value}
                     onClick={() => setMode(value)}
                   >
-                    {name}
+                    {nameOf(value)}
                   </button>
                 ))}
               </div>
@@ -146,7 +153,7 @@ export function Composer({ session, view, onEditLast }: Props) {
               <button
                 type="button"
                 className="send"
-                aria-label="Send"
+                aria-label={i18n.t("Send")}
                 disabled={empty}
                 onClick={() => send(mode)}
               >
@@ -157,7 +164,7 @@ export function Composer({ session, view, onEditLast }: Props) {
         </div>
         <div className="hint">
           {away ? (
-            <span>Messages you send now are kept here and delivered in order.</span>
+            <span>{i18n.t("Messages you send now are kept here and delivered in order.")}</span>
           ) : (
             <Hints busy={busy} mode={mode} />
           )}
@@ -171,22 +178,23 @@ export function Composer({ session, view, onEditLast }: Props) {
 }
 
 function Hints({ busy, mode }: { busy: boolean; mode: Mode }) {
-  const enter = busy ? MODES.find(([value]) => value === mode)?.[1].toLowerCase() : "send";
-  const more = busy
-    ? ([
-        ["Alt Enter", "steer"],
-        ["Ctrl Enter", "interrupt"],
-        ["Ctrl .", "stop"],
-      ] as const)
-    : [];
-  return [["Enter", enter] as const, ...more].map(([key, does]) => (
-    <span key={key} className="no-p">
-      <kbd>{key}</kbd> {does}
+  const does = { queue: i18n.t("queue"), steer: i18n.t("steer"), interrupt: i18n.t("interrupt") };
+  const hints: [keys: string, does: string][] = busy
+    ? [
+        ["Enter", does[mode]],
+        ["Alt+Enter", does.steer],
+        ["Mod+Enter", does.interrupt],
+        ["Mod+.", i18n.t("stop")],
+      ]
+    : [["Enter", i18n.t("send")]];
+  return hints.map(([keys, does]) => (
+    <span key={keys} className="no-p">
+      <kbd>{spelt(keys)}</kbd> {does}
     </span>
   ));
 }
 
 function DraftState({ draft: { text, kept } }: { draft: Draft }) {
   if (text === "" || kept === "nowhere") return null;
-  return <span>{kept === "server" ? "Draft saved" : "Draft kept on this device"}</span>;
+  return <span>{kept === "server" ? i18n.t("Draft saved") : i18n.t("Draft kept on this device")}</span>;
 }

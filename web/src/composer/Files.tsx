@@ -1,6 +1,7 @@
+import { i18n } from "@lingui/core";
 import { X } from "lucide-react";
 
-import { sizeOf } from "../shell/words";
+import { percentOf, sizeOf } from "../shell/words";
 import type { Upload } from "./uploads";
 
 /** The files that go with the next message, and how far each is. */
@@ -15,7 +16,7 @@ export function Files({ files, remove }: { files: readonly Upload[]; remove: (id
           <button
             type="button"
             className="icon"
-            aria-label={`Remove ${file.name}`}
+            aria-label={i18n.t("Remove {name}", { name: file.name })}
             onClick={() => remove(file.id)}
           >
             <X aria-hidden="true" />
@@ -28,7 +29,7 @@ export function Files({ files, remove }: { files: readonly Upload[]; remove: (id
 
 function State({ file: { sent, size_bytes, blob, problem } }: { file: Upload }) {
   if (problem !== undefined) return <span className="bad">{problem}</span>;
-  if (blob !== undefined) return <span className="dim">Saved</span>;
-  const part = size_bytes === 0 ? 0 : Math.floor((100 * sent) / size_bytes);
-  return <span className="dim num">Uploading {part}%</span>;
+  if (blob !== undefined) return <span className="dim">{i18n.t("Saved")}</span>;
+  const part = percentOf(size_bytes === 0 ? 0 : Math.floor((100 * sent) / size_bytes) / 100);
+  return <span className="dim num">{i18n.t("Uploading {part}", { part })}</span>;
 }

@@ -1,3 +1,4 @@
+import { i18n } from "@lingui/core";
 import { useState } from "react";
 
 import { useKnown } from "../shell/use";
@@ -29,7 +30,7 @@ export function ModelChoice({ chosen, choose }: Props) {
   return (
     <select
       className="choice"
-      aria-label="Model"
+      aria-label={i18n.t("Model")}
       value={chosen ?? models[0]?.name}
       onChange={(event) => choose(event.target.value)}
     >

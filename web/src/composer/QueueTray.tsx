@@ -1,3 +1,4 @@
+import { i18n } from "@lingui/core";
 import { CornerDownRight, ListPlus, Pencil, X } from "lucide-react";
 import { useState } from "react";
 
@@ -17,7 +18,7 @@ export function QueueTray({
 }) {
   if (queue.length === 0) return null;
   return (
-    <ul className="tray" aria-label="Waiting messages">
+    <ul className="tray" aria-label={i18n.t("Waiting messages")}>
       {queue.map((queued) => (
         <Waiting key={queued.turn} session={session} queued={queued} busy={busy} />
       ))}
@@ -28,7 +29,7 @@ export function QueueTray({
 function Waiting({ session, queued, busy }: { session: string; queued: Queued; busy: boolean }) {
   const [draft, setDraft] = useState<string>();
   const path = `/sessions/${session}/queue/${queued.turn}`;
-  const change = (asked: Promise<unknown>) => void attempt("changed", asked);
+  const change = (asked: Promise<unknown>) => void attempt(i18n.t("changed"), asked);
   const steers = queued.mode === "steer";
   if (draft !== undefined) {
     return (
@@ -44,7 +45,7 @@ function Waiting({ session, queued, busy }: { session: string; queued: Queued; b
           {/* Not an input, which would drop the ends of lines. */}
           <textarea
             className="edit"
-            aria-label="Waiting message"
+            aria-label={i18n.t("Waiting message")}
             rows={Math.min(6, draft.split("\n").length)}
             value={draft}
             autoFocus
@@ -65,19 +66,29 @@ function Waiting({ session, queued, busy }: { session: string; queued: Queued; b
     <li className="q">
       <span className={steers ? "tag k" : "tag"}>
         {steers ? <CornerDownRight aria-hidden="true" /> : <ListPlus aria-hidden="true" />}
-        {steers ? "Steering" : "Queued"}
+        {steers ? i18n.t("Steering") : i18n.t("Queued")}
       </span>
       <span className="clip grow">{queued.message.text}</span>
-      {steers && busy && <span className="tag">at the next step</span>}
+      {steers && busy && <span className="tag">{i18n.t("at the next step")}</span>}
       {!steers && busy && (
         <button type="button" className="btn sm ghost" onClick={() => change(ask("POST", `${path}/steer`))}>
-          Steer now
+          {i18n.t("Steer now")}
         </button>
       )}
-      <button type="button" className="icon" aria-label="Edit" onClick={() => setDraft(queued.message.text)}>
+      <button
+        type="button"
+        className="icon"
+        aria-label={i18n.t("Edit")}
+        onClick={() => setDraft(queued.message.text)}
+      >
         <Pencil aria-hidden="true" />
       </button>
-      <button type="button" className="icon" aria-label="Remove" onClick={() => change(ask("DELETE", path))}>
+      <button
+        type="button"
+        className="icon"
+        aria-label={i18n.t("Remove")}
+        onClick={() => change(ask("DELETE", path))}
+      >
         <X aria-hidden="true" />
       </button>
     </li>

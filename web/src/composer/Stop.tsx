@@ -1,6 +1,8 @@
+import { i18n } from "@lingui/core";
 import { useEffect, useState } from "react";
 
 import { insist } from "../api/client";
+import { useCommands } from "../commands/registry";
 import { attempt } from "../shell/attempt";
 
 /** Says "Stopping…" until the log says that the run ended. */
@@ -13,17 +15,33 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
     setAsked(run);
     const stopped = insist("POST", `/sessions/${session}/stop`, { body: { run } });
     stopped.catch(() => setAsked(null));
-    await attempt("stopped", stopped);
+    await attempt(i18n.t("stopped"), stopped);
   };
+  useCommands([
+    {
+      id: "session.stop",
+      group: "session",
+      title: () => i18n.t("Stop"),
+      keys: "Mod+.",
+      when: () => run !== null && !away && !stopping,
+      run: () => void stop(),
+    },
+    {
+      id: "session.stop.twice",
+      group: "session",
+      title: () => i18n.t("Stop, when pressed twice"),
+      keys: "Escape",
+      run: () => undefined,
+      onlyKeys: true,
+      local: true,
+    },
+  ]);
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      if ((event.ctrlKey || event.metaKey) && event.key === ".") {
-        event.preventDefault();
-        void stop();
-      } else if (event.key === "Escape" && !event.defaultPrevented) {
-        if (again) void stop();
-        else setAgain(true);
-      }
+      // Whatever else is closed by it comes first.
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      if (again) void stop();
+      else setAgain(true);
     };
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);
@@ -33,10 +51,10 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
     const timer = setTimeout(() => setAgain(false), 1_500);
     return () => clearTimeout(timer);
   }, [again]);
-  const why = away ? "You can stop it when the connection is back" : undefined;
+  const why = away ? i18n.t("You can stop it when the connection is back") : undefined;
   return (
     <>
-      {again && !stopping && <span className="dim">Esc again to stop</span>}
+      {again && !stopping && <span className="dim">{i18n.t("Esc again to stop")}</span>}
       <button
         type="button"
         className="stop"
@@ -44,7 +62,7 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
         title={why}
         onClick={() => void stop()}
       >
-        <i aria-hidden="true" /> {stopping ? "Stopping…" : "Stop"}
+        <i aria-hidden="true" /> {stopping ? i18n.t("Stopping…") : i18n.t("Stop")}
       </button>
     </>
   );

@@ -1,6 +1,7 @@
 // Files on their way to the server, in pieces, over as many connections as it takes. A file that is not whole there yet is
 // kept on this device, so that it goes on after a reload too.
 
+import { i18n } from "@lingui/core";
 import { del, get, set } from "idb-keyval";
 import { useCallback, useEffect, useRef, useState } from "react";
 
@@ -76,7 +77,7 @@ async function bring(
         continue;
       }
       if (error instanceof Refused && !error.passes && error.status !== 401) {
-        return tell({ problem: error.status === 413 ? "Too large: limit is 128 MB" : error.detail });
+        return tell({ problem: error.status === 413 ? i18n.t("Too large: limit is 128 MB") : error.detail });
       }
       await new Promise((resolve) => setTimeout(resolve, AGAIN));
       if (upload === undefined) continue;

@@ -1,5 +1,6 @@
 // What can be done with a turn. Nothing on the page changes by the click: the log says when it happened.
 
+import { i18n } from "@lingui/core";
 import { ChevronLeft, ChevronRight, Copy, GitBranch, Pencil, RefreshCw, Undo2 } from "lucide-react";
 import { useLocation } from "wouter";
 
@@ -47,18 +48,18 @@ export function SaidActions({ turn, session, newest }: Props) {
   return (
     <span className="acts">
       <Act
-        label="Say it differently"
+        label={i18n.t("Say it differently")}
         act="E"
         onClick={() => ui.setState({ editing: { session, turn: turn.turn } })}
       >
         <Pencil aria-hidden="true" />
       </Act>
       {newest && (
-        <Act label="Take back" onClick={() => takeBack(session, turn.turn)}>
+        <Act label={i18n.t("Take back")} onClick={() => takeBack(session, turn.turn)}>
           <Undo2 aria-hidden="true" />
         </Act>
       )}
-      <Act label="Copy message" onClick={() => void copy(turn.message.text)}>
+      <Act label={i18n.t("Copy message")} onClick={() => void copy(turn.message.text)}>
         <Copy aria-hidden="true" />
       </Act>
     </span>
@@ -77,19 +78,23 @@ export function AnswerActions({ turn, session, newest, live }: Props & { live: b
       <Versions turn={turn} session={session} />
       {newest && !live && (
         <Act
-          label="Retry"
+          label={i18n.t("Retry")}
           act="R"
-          onClick={() => void attempt("tried again", ask("POST", `/sessions/${session}/retry`))}
+          onClick={() => void attempt(i18n.t("tried again"), ask("POST", `/sessions/${session}/retry`))}
         >
           <RefreshCw aria-hidden="true" />
         </Act>
       )}
       {!live && (
-        <Act label="Branch from here" act="B" onClick={() => void attempt("branched", branch())}>
+        <Act
+          label={i18n.t("Branch from here")}
+          act="B"
+          onClick={() => void attempt(i18n.t("branched"), branch())}
+        >
           <GitBranch aria-hidden="true" />
         </Act>
       )}
-      <Act label="Copy answer" act="Y" onClick={() => void copy(proseOf(turn))}>
+      <Act label={i18n.t("Copy answer")} act="Y" onClick={() => void copy(proseOf(turn))}>
         <Copy aria-hidden="true" />
       </Act>
     </span>
@@ -105,15 +110,20 @@ function Versions({ turn, session }: { turn: TurnView; session: string }) {
     const run = answers[place];
     if (run === undefined) return;
     const path = `/sessions/${session}/turns/${turn.turn}/answer`;
-    void attempt("changed", ask("PUT", path, { body: { run } }));
+    void attempt(i18n.t("changed"), ask("PUT", path, { body: { run } }));
   };
   return (
     <span className="ver">
-      <Act label="Earlier answer" act="[" disabled={at <= 0} onClick={() => choose(at - 1)}>
+      <Act label={i18n.t("Earlier answer")} act="[" disabled={at <= 0} onClick={() => choose(at - 1)}>
         <ChevronLeft aria-hidden="true" />
       </Act>
-      {at + 1} of {answers.length}
-      <Act label="Later answer" act="]" disabled={at + 1 >= answers.length} onClick={() => choose(at + 1)}>
+      {i18n.t("{at} of {count}", { at: at + 1, count: answers.length })}
+      <Act
+        label={i18n.t("Later answer")}
+        act="]"
+        disabled={at + 1 >= answers.length}
+        onClick={() => choose(at + 1)}
+      >
         <ChevronRight aria-hidden="true" />
       </Act>
     </span>

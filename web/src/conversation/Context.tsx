@@ -1,9 +1,11 @@
 // How much of its window the agent last read, and what the turns in the state cost.
 
+import { i18n } from "@lingui/core";
 import { useId } from "react";
 
 import type { State, Usage } from "../log/types";
 import { useKnown } from "../shell/use";
+import { costOf, countOf, percentOf } from "../shell/words";
 
 const NEARLY_FULL = 0.8;
 
@@ -15,7 +17,9 @@ function lastRead(state: State): number {
   return Math.round((run.usage.input_tokens + run.usage.output_tokens) / steps);
 }
 
-const number = new Intl.NumberFormat();
+function tokensOf(count: number): string {
+  return i18n.t("{count, plural, one {# token} other {# tokens}}", { count });
+}
 
 export function Context({ session }: { session: string }) {
   const state = useKnown(({ sessions }) => sessions[session]?.state);
@@ -27,14 +31,19 @@ export function Context({ session }: { session: string }) {
   const read = lastRead(state);
   if (model === undefined || read === 0) return null;
   const part = Math.min(1, read / model.window_tokens);
-  const percent = `${Math.round(part * 100)}%`;
+  const percent = percentOf(part);
   const usage = state.turns.flatMap(({ runs }) => runs.map((run) => run.usage));
   const sum = (pick: (used: Usage) => number) => usage.reduce((sum, used) => sum + pick(used), 0);
   const cost = sum((used) => used.cost_micros ?? 0) / 1_000_000;
   const circle = 2 * Math.PI * 7;
   return (
     <>
-      <button type="button" className="context" popoverTarget={id} aria-label={`Context ${percent} full`}>
+      <button
+        type="button"
+        className="context"
+        popoverTarget={id}
+        aria-label={i18n.t("Context {percent} full", { percent })}
+      >
         <svg viewBox="0 0 18 18" aria-hidden="true" className={part >= NEARLY_FULL ? "ring full" : "ring"}>
           <circle cx="9" cy="9" r="7" />
           <circle
@@ -49,26 +58,29 @@ export function Context({ session }: { session: string }) {
         <span className="num">{percent}</span>
       </button>
       <div id={id} popover="auto" className="pop">
-        <h2>Context</h2>
+        <h2>{i18n.t("Context")}</h2>
         <dl>
-          <dt>Read last</dt>
+          <dt>{i18n.t("Read last")}</dt>
           <dd className="num">
-            {number.format(read)} of {number.format(model.window_tokens)} tokens
+            {i18n.t("{count} of {all} tokens", {
+              count: countOf(read),
+              all: countOf(model.window_tokens),
+            })}
           </dd>
-          <dt>Model</dt>
+          <dt>{i18n.t("Model")}</dt>
           <dd>{model.name}</dd>
-          <dt>Read in all turns here</dt>
-          <dd className="num">{number.format(sum((used) => used.input_tokens))} tokens</dd>
-          <dt>Said</dt>
-          <dd className="num">{number.format(sum((used) => used.output_tokens))} tokens</dd>
+          <dt>{i18n.t("Read in all turns here")}</dt>
+          <dd className="num">{tokensOf(sum((used) => used.input_tokens))}</dd>
+          <dt>{i18n.t("Said")}</dt>
+          <dd className="num">{tokensOf(sum((used) => used.output_tokens))}</dd>
           {cost > 0 && (
             <>
-              <dt>Cost</dt>
-              <dd className="num">{cost.toFixed(4)}</dd>
+              <dt>{i18n.t("Cost")}</dt>
+              <dd className="num">{costOf(cost)}</dd>
             </>
           )}
         </dl>
-        <p>Near 80% the agent gets a summary of older turns. You keep the full text.</p>
+        <p>{i18n.t("Near 80% the agent gets a summary of older turns. You keep the full text.")}</p>
       </div>
     </>
   );

@@ -1,10 +1,13 @@
-import { ArrowLeft, GitBranch, History as HistoryIcon, Search } from "lucide-react";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { i18n } from "@lingui/core";
+import { ArrowLeft, GitBranch, History as HistoryIcon, ScrollText, Search } from "lucide-react";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { Link, useSearch } from "wouter";
 
+import { useSessionCommands } from "../commands/session";
+import { withKeys } from "../commands/spelling";
 import { Composer } from "../composer/Composer";
 import { follow } from "../live/store";
-import type { TurnView, View } from "../log/types";
+import type { TurnView } from "../log/types";
 import { view as viewOf } from "../log/view";
 import { ui } from "../shell/ui";
 import { useKnown } from "../shell/use";
@@ -18,36 +21,35 @@ import { Strip } from "./Strip";
 import { TakenBack } from "./TakenBack";
 import { Thread } from "./Thread";
 import { Title } from "./Title";
-import { takeBack } from "./undo";
 import { useEarlier } from "./earlier";
 
 const NONE: readonly TurnView[] = [];
+const BreakIt = lazy(() => import("../first/BreakIt"));
 const History = lazy(() => import("./History"));
 
 export function Conversation({ session }: { session: string }) {
   const known = useKnown(({ sessions }) => sessions[session]);
   const missing = useKnown(({ unknown }) => unknown[session]);
+  const owner = useKnown(({ user }) => user?.role === "owner");
   useEffect(() => follow(session), [session]);
   const view = useMemo(() => (known === undefined ? undefined : viewOf(known.state)), [known]);
   const earlier = useEarlier(session, view);
   useAnnouncements(view);
-  useTabTitle(view);
   const [history, setHistory] = useState(false);
-  const [finding, setFinding] = useFinding();
+  const [finding, setFinding] = useState(false);
   useAskedTurn(session);
   const newest = view?.turns.at(-1)?.turn;
   const editLast = () => {
     if (newest !== undefined) ui.setState({ editing: { session, turn: newest } });
   };
-  const takeNewestBack = useCallback(() => {
-    if (newest !== undefined) takeBack(session, newest);
-  }, [session, newest]);
-  useTurnKeys(takeNewestBack);
+  const find = () => setFinding(true);
+  useSessionCommands({ session, view, finding, find, history: () => setHistory(true) });
+  useTurnKeys();
   if (missing !== undefined) return <Nowhere why={missing} />;
   return (
     <>
       <header className="head">
-        <Link href="/" className="icon only-p" aria-label="Back to sessions">
+        <Link href="/" className="icon only-p" aria-label={i18n.t("Back to sessions")}>
           <ArrowLeft aria-hidden="true" />
         </Link>
         <Title session={session} title={view?.title ?? null} />
@@ -56,13 +58,26 @@ export function Conversation({ session }: { session: string }) {
         <button
           type="button"
           className="icon no-p"
-          aria-label="Find in this session"
-          title="Find in this session (Ctrl F)"
-          onClick={() => setFinding(true)}
+          aria-label={i18n.t("Find in this session")}
+          title={withKeys(i18n.t("Find in this session"), "Mod+f")}
+          onClick={find}
         >
           <Search aria-hidden="true" />
         </button>
-        <button type="button" className="icon" aria-label="History" onClick={() => setHistory(true)}>
+        <Link
+          href={`/s/${session}/timeline`}
+          className="icon no-p"
+          aria-label={i18n.t("Timeline")}
+          title={i18n.t("Timeline")}
+        >
+          <ScrollText aria-hidden="true" />
+        </Link>
+        <button
+          type="button"
+          className="icon"
+          aria-label={i18n.t("History")}
+          onClick={() => setHistory(true)}
+        >
           <HistoryIcon aria-hidden="true" />
         </button>
       </header>
@@ -75,6 +90,11 @@ export function Conversation({ session }: { session: string }) {
         />
       )}
       <Strip />
+      {owner && view?.tags?.includes("scratch") === true && (
+        <Suspense>
+          <BreakIt session={session} view={view} />
+        </Suspense>
+      )}
       <Thread session={session} view={view} earlier={earlier}>
         {view?.can_put_back === true && <TakenBack session={session} />}
         <SeenHere session={session} turns={view?.turns ?? []} />
@@ -93,22 +113,6 @@ export function Conversation({ session }: { session: string }) {
   );
 }
 
-/** Ctrl F opens our own; once more is the browser's. */
-function useFinding(): [boolean, (finding: boolean) => void] {
-  const [finding, setFinding] = useState(false);
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      const asked = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "f";
-      if (!asked || finding) return;
-      event.preventDefault();
-      setFinding(true);
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, [finding]);
-  return [finding, setFinding];
-}
-
 /** An address may name the turn that it leads to. */
 function useAskedTurn(session: string): void {
   const turn = Number(new URLSearchParams(useSearch()).get("turn") ?? Number.NaN);
@@ -121,20 +125,15 @@ function useAskedTurn(session: string): void {
 function Origin({ session }: { session: string }) {
   const title = useKnown(({ list }) => list?.find((line) => line.session === session)?.title);
   return (
-    <Link href={`/s/${session}`} className="origin" title="The session that this one is a branch of">
+    <Link
+      href={`/s/${session}`}
+      className="origin"
+      title={i18n.t("The session that this one is a branch of")}
+    >
       <GitBranch aria-hidden="true" />
-      <span className="clip">Branch of {title ?? "another session"}</span>
+      <span className="clip">
+        {title == null ? i18n.t("Branch of another session") : i18n.t("Branch of {title}", { title })}
+      </span>
     </Link>
   );
-}
-
-function useTabTitle(view: View | undefined): void {
-  const title = view?.title ?? "New session";
-  const state = view?.run == null ? "" : "Writing — ";
-  useEffect(() => {
-    document.title = `${state}${title}`;
-    return () => {
-      document.title = "Everturn";
-    };
-  }, [state, title]);
 }

@@ -1,3 +1,4 @@
+import { i18n } from "@lingui/core";
 import { useState } from "react";
 import { useLocation } from "wouter";
 
@@ -28,7 +29,7 @@ export function Edit({ session, turn, message }: Props) {
       go(`/s/${made}`);
     } catch (error) {
       setSending(false);
-      setProblem(why(error, "sent"));
+      setProblem(why(error, i18n.t("sent")));
     }
   };
   return (
@@ -40,7 +41,7 @@ export function Edit({ session, turn, message }: Props) {
       }}
     >
       <textarea
-        aria-label="Say it differently"
+        aria-label={i18n.t("Say it differently")}
         value={text}
         rows={Math.min(12, text.split("\n").length + 1)}
         autoFocus
@@ -57,12 +58,12 @@ export function Edit({ session, turn, message }: Props) {
       />
       <div className="do">
         <button type="submit" className="btn sm" disabled={sending || text.trim() === ""}>
-          {sending ? "Saving…" : "Send in a branch"}
+          {sending ? i18n.t("Saving…") : i18n.t("Send in a branch")}
         </button>
         <button type="button" className="btn sm ghost" onClick={close}>
-          Cancel
+          {i18n.t("Cancel")}
         </button>
-        <span className="dim">The original stays where it is.</span>
+        <span className="dim">{i18n.t("The original stays where it is.")}</span>
         {problem !== undefined && <span role="alert">{problem}</span>}
       </div>
     </form>

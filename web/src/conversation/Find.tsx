@@ -1,5 +1,6 @@
 // Finds words in the turns of this session. They are marked without touching the page's nodes.
 
+import { i18n } from "@lingui/core";
 import { ChevronDown, ChevronUp, X } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 
@@ -78,7 +79,7 @@ export function Find({ session, turns, earlier, close }: Props) {
     <div
       className="find"
       role="search"
-      aria-label="Find in this session"
+      aria-label={i18n.t("Find in this session")}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
         event.preventDefault();
@@ -88,8 +89,8 @@ export function Find({ session, turns, earlier, close }: Props) {
       <input
         ref={field}
         type="text"
-        aria-label="Find in this session"
-        placeholder="Find in this session"
+        aria-label={i18n.t("Find in this session")}
+        placeholder={i18n.t("Find in this session")}
         value={typed}
         autoFocus
         onChange={(event) => {
@@ -106,8 +107,8 @@ export function Find({ session, turns, earlier, close }: Props) {
         {words === ""
           ? ""
           : hits.length === 0
-            ? "Nothing found"
-            : `${Math.min(at, hits.length - 1) + 1} of ${hits.length}`}
+            ? i18n.t("Nothing found")
+            : i18n.t("{at} of {count}", { at: Math.min(at, hits.length - 1) + 1, count: hits.length })}
       </span>
       {earlier.missing > 0 && (
         <button
@@ -121,17 +122,19 @@ export function Find({ session, turns, earlier, close }: Props) {
           disabled={earlier.coming !== undefined}
         >
           {earlier.coming === undefined
-            ? `Also in ${earlier.missing} earlier turns`
-            : "Reading earlier turns…"}
+            ? i18n.t("{count, plural, one {Also in # earlier turn} other {Also in # earlier turns}}", {
+                count: earlier.missing,
+              })
+            : i18n.t("Reading earlier turns…")}
         </button>
       )}
-      <button type="button" className="icon" aria-label="Previous" onClick={() => show(at - 1)}>
+      <button type="button" className="icon" aria-label={i18n.t("Previous")} onClick={() => show(at - 1)}>
         <ChevronUp aria-hidden="true" />
       </button>
-      <button type="button" className="icon" aria-label="Next" onClick={() => show(at + 1)}>
+      <button type="button" className="icon" aria-label={i18n.t("Next")} onClick={() => show(at + 1)}>
         <ChevronDown aria-hidden="true" />
       </button>
-      <button type="button" className="icon" aria-label="Close" onClick={close}>
+      <button type="button" className="icon" aria-label={i18n.t("Close")} onClick={close}>
         <X aria-hidden="true" />
       </button>
     </div>

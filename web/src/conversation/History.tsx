@@ -1,7 +1,9 @@
 // What was taken out of sight: read from the log when it is asked for, with what can be done about it.
 
+import { i18n } from "@lingui/core";
 import { X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
+import { Link } from "wouter";
 
 import { history, NOTHING, type Hidden } from "../log/history";
 import { proseOf } from "../log/prose";
@@ -9,7 +11,17 @@ import type { Entry, TurnView } from "../log/types";
 import { clockOf } from "../shell/words";
 import { putBack } from "./undo";
 
-const HOW = { undone: "Taken back", edited: "Said differently", cleared: "Cleared" } as const;
+function howOf({ how, at }: Hidden): string {
+  const time = clockOf(at);
+  switch (how) {
+    case "undone":
+      return i18n.t("Taken back at {time}", { time });
+    case "edited":
+      return i18n.t("Said differently at {time}", { time });
+    case "cleared":
+      return i18n.t("Cleared at {time}", { time });
+  }
+}
 
 /** Reads a session's log to its end; `tell` hears how many entries came. */
 async function read(session: string, tell: (count: number) => void, signal: AbortSignal): Promise<Hidden[]> {
@@ -58,23 +70,42 @@ export default function History({ session, canPutBack, close }: Props) {
     <dialog ref={dialog} className="drawer" aria-labelledby="history" onClose={close}>
       <header className="head">
         <h2 id="history" className="grow">
-          History
+          {i18n.t("History")}
         </h2>
-        <button type="button" className="icon" aria-label="Close" onClick={() => dialog.current?.close()}>
+        <button
+          type="button"
+          className="icon"
+          aria-label={i18n.t("Close")}
+          onClick={() => dialog.current?.close()}
+        >
           <X aria-hidden="true" />
         </button>
       </header>
       <div className="body">
-        {problem && <p role="alert">The journal could not be read. Nothing is changed; try again.</p>}
-        {hidden === undefined && !problem && <p className="dim num">Reading the journal… {count} entries</p>}
-        {hidden?.length === 0 && <p className="dim">Nothing was taken back here.</p>}
+        <p>
+          <Link href={`/s/${session}/timeline`}>
+            {i18n.t("Everything that happened here, in the timeline")}
+          </Link>
+        </p>
+        {problem && (
+          <p role="alert">{i18n.t("The journal could not be read. Nothing is changed; try again.")}</p>
+        )}
+        {hidden === undefined && !problem && (
+          <p className="dim num">
+            {i18n.t(
+              "{count, plural, one {Reading the journal… # entry} other {Reading the journal… # entries}}",
+              { count },
+            )}
+          </p>
+        )}
+        {hidden?.length === 0 && <p className="dim">{i18n.t("Nothing was taken back here.")}</p>}
         {hidden?.map((group, at) => (
           <section key={group.at} className="gone">
             <h3>
-              {HOW[group.how]} at {clockOf(group.at)}
+              {howOf(group)}
               {at === 0 && canPutBack && (
                 <button type="button" className="btn sm" onClick={() => void putBack(session).then(close)}>
-                  Put back
+                  {i18n.t("Put back")}
                 </button>
               )}
             </h3>

@@ -1,7 +1,11 @@
+import { i18n } from "@lingui/core";
+import { Trans } from "@lingui/react";
+
 import { ask } from "../api/client";
 import type { Marker } from "../log/types";
 import { attempt } from "../shell/attempt";
 import { clockOf } from "../shell/words";
+import { useOther } from "./device";
 
 interface Props {
   marker: Marker;
@@ -23,16 +27,16 @@ export function MarkerLine({ marker, session, newest = false, wentOn = false }: 
           <button
             type="button"
             className="btn sm"
-            onClick={() => void attempt("continued", ask("POST", `/sessions/${session}/continue`))}
+            onClick={() => void attempt(i18n.t("continued"), ask("POST", `/sessions/${session}/continue`))}
           >
-            Continue
+            {i18n.t("Continue")}
           </button>
           <button
             type="button"
             className="btn sm ghost"
-            onClick={() => void attempt("tried again", ask("POST", `/sessions/${session}/retry`))}
+            onClick={() => void attempt(i18n.t("tried again"), ask("POST", `/sessions/${session}/retry`))}
           >
-            Retry
+            {i18n.t("Retry")}
           </button>
         </span>
       )}
@@ -40,48 +44,91 @@ export function MarkerLine({ marker, session, newest = false, wentOn = false }: 
   );
 }
 
+function StoppedBy({ device, time }: { device: string | null | undefined; time: string }) {
+  const other = useOther(device);
+  return other === undefined ? (
+    <span>
+      <Trans
+        id="<0>Stopped by you</0> at {time}. Everything above is kept."
+        components={{ 0: <b /> }}
+        values={{ time }}
+      />
+    </span>
+  ) : (
+    <span>
+      <Trans
+        id="<0>Stopped on {other}</0> at {time}. Everything above is kept."
+        components={{ 0: <b /> }}
+        values={{ other, time }}
+      />
+    </span>
+  );
+}
+
 function Words({ marker, wentOn }: { marker: Marker; wentOn: boolean }) {
-  const at = clockOf(marker.at);
+  const values = { time: clockOf(marker.at) };
+  const components = { 0: <b /> };
   switch (marker.kind) {
     case "stopped":
       return marker.text.includes("next message") ? (
         <span>
-          <b>Stopped for your next message.</b> Everything above is kept.
+          <Trans
+            id="<0>Stopped for your next message.</0> Everything above is kept."
+            components={components}
+          />
         </span>
       ) : (
-        <span>
-          <b>Stopped by you</b> at {at}. Everything above is kept.
-        </span>
+        <StoppedBy device={marker.device} time={values.time} />
       );
     case "recovering":
       return (
         <span>
-          <b>Interrupted — recovering output…</b> The server restarted at {at}.
+          <Trans
+            id="<0>Interrupted — recovering output…</0> The server restarted at {time}."
+            values={values}
+            components={components}
+          />
         </span>
       );
     case "recovered":
       return (
         <span>
-          <b>Recovered from the journal.</b> The server was away at {at}.
+          <Trans
+            id="<0>Recovered from the journal.</0> The server was away at {time}."
+            values={values}
+            components={components}
+          />
         </span>
       );
     case "failed":
       return (
         <span className="err">
-          <b>The answer could not be finished.</b> Your message is saved. {marker.text}
+          <Trans
+            id="<0>The answer could not be finished.</0> Your message is saved."
+            components={components}
+          />{" "}
+          {marker.text}
         </span>
       );
     default:
       if (wentOn) {
         return (
           <span>
-            <b>Interrupted</b> at {at} by a server restart, and went on here. Everything above is kept.
+            <Trans
+              id="<0>Interrupted</0> at {time} by a server restart, and went on here. Everything above is kept."
+              values={values}
+              components={components}
+            />
           </span>
         );
       }
       return (
         <span>
-          <b>Interrupted</b> at {at} by a server restart. Everything that could be read is above.
+          <Trans
+            id="<0>Interrupted</0> at {time} by a server restart. Everything that could be read is above."
+            values={values}
+            components={components}
+          />
         </span>
       );
   }

@@ -1,9 +1,11 @@
+import { i18n } from "@lingui/core";
+
 /** Where no session is, or none that may be seen. */
 export function Nowhere({ why }: { why: string }) {
   return (
     <div className="thread">
       <div className="col push hello">
-        <h1>There is nothing here</h1>
+        <h1>{i18n.t("There is nothing here")}</h1>
         <p>{why}</p>
       </div>
     </div>

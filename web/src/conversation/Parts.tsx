@@ -1,5 +1,6 @@
 // What answers a turn: prose, and quiet rows for reasoning and tools.
 
+import { Trans } from "@lingui/react";
 import { memo } from "react";
 
 import type { Part } from "../log/types";
@@ -37,7 +38,7 @@ const OnePart = memo(function OnePart({ part, live }: { part: Other; live: boole
   return (
     <div className="steered">
       <div className="who">
-        <b>You</b> steered the agent here
+        <Trans id="<0>You</0> steered the agent here" components={{ 0: <b /> }} />
       </div>
       <Said message={part.steered.message} />
     </div>

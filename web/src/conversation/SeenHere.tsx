@@ -1,3 +1,6 @@
+import { i18n } from "@lingui/core";
+import { Trans } from "@lingui/react";
+
 import { replica } from "../live/store";
 import { proseOf, wordsIn } from "../log/prose";
 import type { TurnView } from "../log/types";
@@ -5,7 +8,8 @@ import { useKnown } from "../shell/use";
 import { exactClock } from "../shell/words";
 
 function transcript(turns: readonly TurnView[]): string {
-  return turns.map((turn) => `You:\n${turn.message.text}\n\nAgent:\n${proseOf(turn)}\n`).join("\n");
+  const [you, agent] = [i18n.t("You"), i18n.t("Agent")];
+  return turns.map((turn) => `${you}:\n${turn.message.text}\n\n${agent}:\n${proseOf(turn)}\n`).join("\n");
 }
 
 /** What the server came back without. It stays on this device until the person lets it go. */
@@ -23,20 +27,22 @@ export function SeenHere({ session, turns }: { session: string; turns: readonly 
     URL.revokeObjectURL(address);
   };
   return (
-    <article className="turn" aria-label="Seen on this device">
+    <article className="turn" aria-label={i18n.t("Seen on this device")}>
       <div className="e">
         <div className="mk" data-marker="seen">
           <span>
-            <b>Seen on this device.</b> The server came back without the last{" "}
-            {missing === 1 ? "word" : `${missing} words`} shown here until {exactClock(lost.at)}. They are
-            kept on this device.
+            <Trans
+              id="{count, plural, one {<0>Seen on this device.</0> The server came back without the last word shown here until {time}. It is kept on this device.} other {<0>Seen on this device.</0> The server came back without the last # words shown here until {time}. They are kept on this device.}}"
+              values={{ count: missing, time: exactClock(lost.at) }}
+              components={{ 0: <b /> }}
+            />
           </span>
           <span className="do">
             <button type="button" className="btn sm" onClick={save}>
-              Save as a file
+              {i18n.t("Save as a file")}
             </button>
             <button type="button" className="btn sm ghost" onClick={() => replica.discard(session)}>
-              Let it go
+              {i18n.t("Let it go")}
             </button>
           </span>
         </div>

@@ -1,5 +1,6 @@
 // Reasoning and tools: one quiet family of rows, one row for all of them once the answer has gone on.
 
+import { i18n } from "@lingui/core";
 import { Brain, ChevronRight, Terminal } from "lucide-react";
 import { memo, useState, type ReactNode } from "react";
 
@@ -31,11 +32,11 @@ export function Steps({ steps, folded, live }: Props) {
       <button type="button" className="row" aria-expanded={shown} hidden={!together} onClick={toggle}>
         <ChevronRight className="chev" aria-hidden="true" />
         <Terminal aria-hidden="true" />
-        {steps.length} steps
+        {i18n.t("{count, plural, one {# step} other {# steps}}", { count: steps.length })}
         <span className="dim clip no-p">{kindsOf(steps)}</span>
         {failures > 0 && (
           <span className="r">
-            <span className="bad">{failures} failed</span>
+            <span className="bad">{i18n.t("{count} failed", { count: failures })}</span>
           </span>
         )}
       </button>
@@ -76,7 +77,7 @@ function Reasoning({ text, live, onOpen }: { text: string; live: boolean; onOpen
       onToggle={toggle}
       live={live}
       icon={<Brain aria-hidden="true" />}
-      label={live ? "Reasoning" : "Thought"}
+      label={live ? i18n.t("Reasoning") : i18n.t("Thought")}
     >
       <div className="words">{text}</div>
     </Row>
@@ -93,6 +94,7 @@ function CallRow({ call, live, onOpen }: { call: Call; live: boolean; onOpen: St
   // A draft grows letter by letter; it is made readable when it is whole.
   const whole = state === "incomplete" ? undefined : readable(given);
   const gist = state === "incomplete" ? undefined : gistOf(given);
+  const said = { name: i18n.t("Arguments"), label: i18n.t("Arguments of {tool}", { tool }) };
   return (
     <Row
       open={open}
@@ -103,32 +105,34 @@ function CallRow({ call, live, onOpen }: { call: Call; live: boolean; onOpen: St
       label={verbOf(state, live)}
       code={tool}
       gist={gist}
-      note={state === "failed" ? <span className="bad">failed</span> : undefined}
+      note={state === "failed" ? <span className="bad">{i18n.t("failed")}</span> : undefined}
     >
       {/* Kept as it came, also when it is shown in another form: what was shown once never shrinks. */}
-      <Output name="Arguments" of={tool} text={given} hidden={whole !== undefined} />
-      {whole !== undefined && whole !== "" && <Output name="Arguments" of={tool} text={whole} />}
-      {result != null && <Output name="Output" of={tool} text={result} />}
+      <Output {...said} text={given} hidden={whole !== undefined} />
+      {whole !== undefined && whole !== "" && <Output {...said} text={whole} />}
+      {result != null && (
+        <Output name={i18n.t("Output")} label={i18n.t("Output of {tool}", { tool })} text={result} />
+      )}
     </Row>
   );
 }
 
 interface OutputProps {
   name: string;
-  of: string;
+  label: string;
   text: string;
   hidden?: boolean;
 }
 
 /** A long one scrolls in its own place, and can be reached by keyboard for that. */
-function Output({ name, of, text, hidden = false }: OutputProps) {
+function Output({ name, label, text, hidden = false }: OutputProps) {
   return (
     <div className="output" hidden={hidden}>
       <div className="caption">
         <span className="grow">{name}</span>
         <CopyButton text={text} />
       </div>
-      <pre tabIndex={0} role="group" aria-label={`${name} of ${of}`}>
+      <pre tabIndex={0} role="group" aria-label={label}>
         {text}
       </pre>
     </div>

@@ -1,3 +1,5 @@
+import { i18n } from "@lingui/core";
+import { Trans } from "@lingui/react";
 import { Check, Info, WifiOff } from "lucide-react";
 import { useEffect, useState } from "react";
 
@@ -6,6 +8,7 @@ import { announce } from "../shell/announce";
 import { ui, useUi } from "../shell/ui";
 import { useKnown, useSeconds } from "../shell/use";
 import { exactClock } from "../shell/words";
+import { Offers } from "./Offers";
 
 /** Under the header, never over the text; after two seconds, so that a blink of the network says nothing. */
 export function Strip() {
@@ -19,14 +22,14 @@ export function Strip() {
   useEffect(() => {
     if (missed === undefined || missed.until - missed.since < 2_000) return;
     setBack(missed.until - missed.since);
-    announce("Back. Nothing missed.");
+    announce(i18n.t("Back. Nothing missed."));
     const timer = setTimeout(() => setBack(undefined), 4_000);
     return () => clearTimeout(timer);
   }, [missed]);
   const gone = away ? now - link.since : 0;
   const shown = away && gone >= 2_000;
   useEffect(() => {
-    if (shown) announce("Connection lost. Reconnecting.");
+    if (shown) announce(i18n.t("Connection lost. Reconnecting."));
   }, [shown]);
   if (shown) {
     const minutes = Math.floor(gone / 60_000);
@@ -34,11 +37,22 @@ export function Strip() {
       <div className="strip">
         <WifiOff aria-hidden="true" />
         <span className="grow">
-          <b>{minutes >= 1 ? `Offline for ${minutes} min.` : "Reconnecting."}</b> The agent keeps working on
-          the server.{heardAt > 0 && <> You see everything up to {exactClock(heardAt)}.</>}
+          {minutes >= 1 ? (
+            <Trans
+              id="<0>Offline for {minutes} min.</0> The agent keeps working on the server."
+              values={{ minutes }}
+              components={{ 0: <b /> }}
+            />
+          ) : (
+            <Trans
+              id="<0>Reconnecting.</0> The agent keeps working on the server."
+              components={{ 0: <b /> }}
+            />
+          )}{" "}
+          {heardAt > 0 && i18n.t("You see everything up to {time}.", { time: exactClock(heardAt) })}
         </span>
         <button type="button" className="btn sm ghost" onClick={tryNow}>
-          Try now
+          {i18n.t("Try now")}
         </button>
       </div>
     );
@@ -49,17 +63,21 @@ export function Strip() {
         <Info aria-hidden="true" />
         <span className="grow">{notice}</span>
         <button type="button" className="btn sm ghost" onClick={() => ui.setState({ notice: undefined })}>
-          Close
+          {i18n.t("Close")}
         </button>
       </div>
     );
   }
-  if (back === undefined || away) return null;
+  if (back === undefined || away) return <Offers />;
   return (
     <div className="strip ok">
       <Check aria-hidden="true" />
       <span>
-        <b>Back.</b> Caught up on {Math.round(back / 1_000)} seconds, nothing missed.
+        <Trans
+          id="{count, plural, one {<0>Back.</0> Caught up on # second, nothing missed.} other {<0>Back.</0> Caught up on # seconds, nothing missed.}}"
+          values={{ count: Math.round(back / 1_000) }}
+          components={{ 0: <b /> }}
+        />
       </span>
     </div>
   );

@@ -1,6 +1,7 @@
 // The conversation. The newest turns stand outside the virtual range: they may be long, and grow every frame. The end is
 // followed only by who stands at it.
 
+import { i18n } from "@lingui/core";
 import { ArrowDown } from "lucide-react";
 import {
   memo,
@@ -75,11 +76,17 @@ export function Thread({ session, view, earlier, children }: Props) {
     stay();
     toEnd();
   };
+  const empty = view !== undefined && count === 0 && waiting.length === 0;
+  // A feed holds turns and nothing else: what stands in their place is none.
+  const feed = empty ? {} : { role: "feed", "aria-label": i18n.t("Turns"), "aria-busy": view?.run != null };
   return (
     <div className="area">
       {going && earlier.coming !== undefined && (
         <div className="jump up" role="status">
-          Reading earlier turns… {countOf(earlier.coming)} of {countOf(missing)}
+          {i18n.t("Reading earlier turns… {count} of {all}", {
+            count: countOf(earlier.coming),
+            all: countOf(missing),
+          })}
         </div>
       )}
       <div
@@ -100,9 +107,9 @@ export function Thread({ session, view, earlier, children }: Props) {
         onKeyDown={press}
         tabIndex={0}
         role="region"
-        aria-label="Conversation"
+        aria-label={i18n.t("Conversation")}
       >
-        <div className="col push" role="feed" aria-label="Turns" aria-busy={view?.run != null} ref={column}>
+        <div className="col push" {...feed} ref={column}>
           <Settled
             turns={settled}
             before={earlier.missing}
@@ -127,7 +134,7 @@ export function Thread({ session, view, earlier, children }: Props) {
               <WaitingTurn key={message.key} message={message} />
             ))}
           </div>
-          {view !== undefined && count === 0 && waiting.length === 0 && (
+          {empty && (
             <div className="hello">
               <Hello level="h2" />
             </div>
@@ -136,7 +143,7 @@ export function Thread({ session, view, earlier, children }: Props) {
       </div>
       {below && (
         <button type="button" className="jump" onClick={toEnd}>
-          <ArrowDown aria-hidden="true" /> New text below
+          <ArrowDown aria-hidden="true" /> {i18n.t("New text below")}
         </button>
       )}
     </div>

@@ -1,7 +1,9 @@
+import { i18n } from "@lingui/core";
 import { Pencil } from "lucide-react";
 import { useState } from "react";
 
 import { ask } from "../api/client";
+import { useCommands } from "../commands/registry";
 import { why } from "../shell/attempt";
 
 /** The session's name. A click changes it; the name on the page changes when the server says so. */
@@ -15,9 +17,11 @@ export function Title({ session, title }: { session: string; title: string | nul
       setDraft(undefined);
       setError(undefined);
     } catch (error) {
-      setError(why(error, "renamed"));
+      setError(why(error, i18n.t("renamed")));
     }
   };
+  const rename = () => setDraft(title ?? "");
+  useCommands([{ id: "session.rename", group: "session", title: () => i18n.t("Rename"), run: rename }]);
   if (draft !== undefined) {
     return (
       <form
@@ -27,9 +31,9 @@ export function Title({ session, title }: { session: string; title: string | nul
           void keep();
         }}
       >
-        <h1 className="sr">{title ?? "New session"}</h1>
+        <h1 className="sr">{title ?? i18n.t("New session")}</h1>
         <input
-          aria-label="Name of the session"
+          aria-label={i18n.t("Name of the session")}
           value={draft}
           autoFocus
           onChange={(event) => setDraft(event.target.value)}
@@ -42,8 +46,8 @@ export function Title({ session, title }: { session: string; title: string | nul
   }
   return (
     <div className="grow titled">
-      <h1 className="clip">{title ?? "New session"}</h1>
-      <button type="button" className="icon" aria-label="Rename" onClick={() => setDraft(title ?? "")}>
+      <h1 className="clip">{title ?? i18n.t("New session")}</h1>
+      <button type="button" className="icon" aria-label={i18n.t("Rename")} onClick={rename}>
         <Pencil aria-hidden="true" />
       </button>
     </div>

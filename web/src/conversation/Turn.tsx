@@ -1,15 +1,17 @@
 // One turn: what was said, and all that answers it. The same component and the same nodes while it is live, stopped,
 // recovered and settled; only its marker changes.
 
+import { i18n } from "@lingui/core";
 import { memo } from "react";
 
 import type { Waiting } from "../live/outbox";
 import { outbox } from "../live/store";
-import type { Part, TurnView } from "../log/types";
+import type { Message, Part, TurnView } from "../log/types";
 import { useUi } from "../shell/ui";
 import { useKnown, useSeconds } from "../shell/use";
 import { clockOf, spanOf } from "../shell/words";
 import { AnswerActions, SaidActions } from "./Actions";
+import { useOther } from "./device";
 import { Edit } from "./Edit";
 import { MarkerLine } from "./MarkerLine";
 import { Parts } from "./Parts";
@@ -41,8 +43,9 @@ export const Turn = memo(
         <div className="e">
           <span className="knot" />
           <div className="who">
-            <b>You</b>
+            <b>{i18n.t("You")}</b>
             <time className="num">{clockOf(turn.posted_at)}</time>
+            <From message={turn.message} />
             <SaidActions turn={turn} session={session} newest={newest} />
           </div>
           <Said message={turn.message} />
@@ -52,7 +55,7 @@ export const Turn = memo(
           <div className={`e ${tip}`}>
             <span className={`knot ${live ? (away ? "away" : "live") : knotOf(turn)}`} />
             <div className="who">
-              <h2>Agent</h2>
+              <h2>{i18n.t("Agent")}</h2>
               {live && <Doing parts={parts} since={turn.posted_at} away={away} />}
               <AnswerActions turn={turn} session={session} newest={newest} live={live} />
             </div>
@@ -70,6 +73,13 @@ export const Turn = memo(
     one.place["aria-setsize"] === other.place["aria-setsize"] &&
     one.place["aria-posinset"] === other.place["aria-posinset"],
 );
+
+/** Where a message was written, when that was not here. */
+function From({ message }: { message: Message }) {
+  const device = useOther(message.device);
+  if (device === undefined) return null;
+  return <span>{i18n.t("from {device}", { device })}</span>;
+}
 
 function knotOf(turn: TurnView): string {
   switch (turn.marker?.kind) {
@@ -89,13 +99,13 @@ function Doing({ parts, since, away }: { parts: readonly Part[]; since: number; 
   const last = parts.at(-1);
   const running = last !== undefined && "call" in last;
   const word = running
-    ? `Running ${last.call.tool}`
+    ? i18n.t("Running {tool}", { tool: last.call.tool })
     : last === undefined || "reasoning" in last
-      ? "Thinking"
-      : "Writing";
+      ? i18n.t("Thinking")
+      : i18n.t("Writing");
   return (
     <>
-      <span className={away ? "t" : "k"}>{away ? "Writing on the server" : word}</span>
+      <span className={away ? "t" : "k"}>{away ? i18n.t("Writing on the server") : word}</span>
       <span className="num">{spanOf(now - since / 1_000)}</span>
     </>
   );
@@ -107,21 +117,21 @@ export function WaitingTurn({ message }: { message: Waiting }) {
   const slow = now - message.at > 300;
   const away = useKnown(({ link }) => link.kind !== "open");
   return (
-    <article className="turn" aria-label="Not sent yet">
+    <article className="turn" aria-label={i18n.t("Not sent yet")}>
       <div className="e">
         <span className="knot" />
         <div className="who">
-          <b>You</b>
+          <b>{i18n.t("You")}</b>
           {message.refused !== undefined ? (
-            <span className="bad">Not sent: {message.refused}</span>
+            <span className="bad">{i18n.t("Not sent: {why}", { why: message.refused })}</span>
           ) : away ? (
-            <span>Not sent yet. Kept on this device. It goes out when the server is back.</span>
+            <span>{i18n.t("Not sent yet. Kept on this device. It goes out when the server is back.")}</span>
           ) : (
-            slow && <span>Saving…</span>
+            slow && <span>{i18n.t("Saving…")}</span>
           )}
           {message.refused !== undefined && (
             <button type="button" className="btn sm ghost" onClick={() => outbox.discard(message.key)}>
-              Discard
+              {i18n.t("Discard")}
             </button>
           )}
         </div>

@@ -1,3 +1,4 @@
+import { i18n } from "@lingui/core";
 import { useEffect, useState } from "react";
 
 import { proseOf, wordsIn } from "../log/prose";
@@ -14,16 +15,16 @@ export function useAnnouncements(view: View | undefined): void {
     if (view === undefined) return;
     setBefore({ run, marker });
     if (before === undefined) return;
-    if (run !== null && before.run === null) announce("Agent is writing.");
+    if (run !== null && before.run === null) announce(i18n.t("Agent is writing."));
     else if (run === null && before.run !== null && marker === undefined) announce(finished(proseOf(last)));
     if (marker === before.marker) return;
-    if (marker === "stopped") announce("Stopped. Everything is kept.");
-    if (marker === "recovering") announce("Interrupted. Recovering output.");
-    if (marker === "recovered") announce("Recovered from the journal.");
+    if (marker === "stopped") announce(i18n.t("Stopped. Everything is kept."));
+    if (marker === "recovering") announce(i18n.t("Interrupted. Recovering output."));
+    if (marker === "recovered") announce(i18n.t("Recovered from the journal."));
   }, [run, marker, view === undefined]);
 }
 
 function finished(prose: string): string {
-  const words = wordsIn(prose);
-  return `Agent finished, ${words} ${words === 1 ? "word" : "words"}.`;
+  const count = wordsIn(prose);
+  return i18n.t("{count, plural, one {Agent finished, # word.} other {Agent finished, # words.}}", { count });
 }

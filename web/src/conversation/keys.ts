@@ -1,58 +1,89 @@
 // The conversation by keyboard: turn by turn, and with each what its buttons do. Single letters count only while a turn or
 // the conversation has the focus.
 
-import { useEffect } from "react";
+import { i18n } from "@lingui/core";
 
-const AREA = '[role="region"][aria-label="Conversation"]';
+import { useCommands, type Command } from "../commands/registry";
 
-function turns(): HTMLElement[] {
-  return [...document.querySelectorAll<HTMLElement>("article[data-turn]")];
+const AREA = ".area > .thread";
+
+function hasFocus(): boolean {
+  return document.activeElement?.closest(AREA) != null;
 }
 
-function step(from: HTMLElement | null, by: number): void {
-  const all = turns();
+/** The turn that has the focus. */
+function turnInFocus(): HTMLElement | null {
+  return document.activeElement?.closest<HTMLElement>("article[data-turn]") ?? null;
+}
+
+function step(by: number): void {
+  const all = [...document.querySelectorAll<HTMLElement>("article[data-turn]")];
+  const from = turnInFocus();
   const at = from === null ? (by > 0 ? -1 : all.length) : all.indexOf(from);
   const next = all[at + by];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
 }
 
-/** What a key does to the turn that has the focus. */
-function act(turn: HTMLElement | null, key: string): boolean {
-  if (key === "j" || key === "k") {
-    step(turn, key === "j" ? 1 : -1);
-    return true;
-  }
-  if (turn === null) return false;
-  if (key === "o") {
-    turn.querySelector<HTMLElement>(".trace .row")?.click();
-    return true;
-  }
-  const button = turn.querySelector<HTMLButtonElement>(`[data-act="${key.toUpperCase()}"]`);
-  button?.click();
-  return button !== null;
+function openSteps(): void {
+  turnInFocus()?.querySelector<HTMLElement>(".trace .row")?.click();
 }
 
-export function useTurnKeys(takeBack: () => void): void {
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      const control = event.ctrlKey || event.metaKey;
-      if (control && event.altKey && event.key.toLowerCase() === "z") {
-        event.preventDefault();
-        return takeBack();
-      }
-      const target = event.target as HTMLElement;
-      if (
-        control ||
-        event.altKey ||
-        !target.closest(AREA) ||
-        /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
-      )
-        return;
-      if (act(target.closest<HTMLElement>("article[data-turn]"), event.key.toLowerCase()))
-        event.preventDefault();
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, [takeBack]);
+/** What a button of the turn does, by the key that it names. */
+function act(key: string): void {
+  turnInFocus()?.querySelector<HTMLButtonElement>(`[data-act="${key.toUpperCase()}"]`)?.click();
+}
+
+function command(key: string, title: () => string, run: () => void, when = hasFocus): Command {
+  return { id: `turn:${key}`, group: "turn", title, keys: key, when, run, onlyKeys: true };
+}
+
+function button(key: string, title: () => string): Command {
+  return command(
+    key,
+    title,
+    () => act(key),
+    () => hasFocus() && turnInFocus() !== null,
+  );
+}
+
+const COMMANDS: readonly Command[] = [
+  command(
+    "j",
+    () => i18n.t("Next turn"),
+    () => step(1),
+  ),
+  command(
+    "k",
+    () => i18n.t("Previous turn"),
+    () => step(-1),
+  ),
+  // The area hears these itself, because it goes there.
+  {
+    ...command(
+      "Home",
+      () => i18n.t("First turn"),
+      () => undefined,
+    ),
+    local: true,
+  },
+  {
+    ...command(
+      "End",
+      () => i18n.t("Latest text"),
+      () => undefined,
+    ),
+    local: true,
+  },
+  command("o", () => i18n.t("Open the steps"), openSteps),
+  button("y", () => i18n.t("Copy answer")),
+  button("r", () => i18n.t("Retry")),
+  button("e", () => i18n.t("Say it differently")),
+  button("b", () => i18n.t("Branch from here")),
+  button("[", () => i18n.t("Earlier answer")),
+  button("]", () => i18n.t("Later answer")),
+];
+
+export function useTurnKeys(): void {
+  useCommands(COMMANDS);
 }

@@ -1,5 +1,7 @@
 // What the agent did besides writing: steps that stand together, and short words for them.
 
+import { i18n } from "@lingui/core";
+
 import type { Part } from "../log/types";
 
 export type Step = Extract<Part, { reasoning: string } | { call: unknown }>;
@@ -28,9 +30,11 @@ export function stretchesOf(parts: readonly Part[]): Stretch[] {
 export function kindsOf(steps: readonly Step[]): string {
   const thoughts = steps.filter((step) => "reasoning" in step).length;
   const calls = steps.length - thoughts;
-  return [...(thoughts > 0 ? [`thought ${thoughts}`] : []), ...(calls > 0 ? [`ran ${calls}`] : [])].join(
-    ", ",
-  );
+  const kinds = [
+    ...(thoughts > 0 ? [i18n.t("thought {count}", { count: thoughts })] : []),
+    ...(calls > 0 ? [i18n.t("ran {count}", { count: calls })] : []),
+  ];
+  return kinds.join(", ");
 }
 
 export function failuresOf(steps: readonly Step[]): number {
@@ -41,14 +45,14 @@ export function failuresOf(steps: readonly Step[]): number {
 export function verbOf(state: Call["state"], live: boolean): string {
   switch (state) {
     case "incomplete":
-      return live ? "Preparing" : "Was going to run";
+      return live ? i18n.t("Preparing") : i18n.t("Was going to run");
     case "running":
-      return "Running";
+      return i18n.t("Running");
     case "may_have_run":
-      return "Was running";
+      return i18n.t("Was running");
     case "finished":
     case "failed":
-      return "Ran";
+      return i18n.t("Ran");
   }
 }
 

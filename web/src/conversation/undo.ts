@@ -1,12 +1,14 @@
 // Taking turns back, and putting them back. The log says when it happened.
 
+import { i18n } from "@lingui/core";
+
 import { ask } from "../api/client";
 import { attempt } from "../shell/attempt";
 
 export function takeBack(session: string, from: number): void {
-  void attempt("taken back", ask("POST", `/sessions/${session}/undo`, { body: { from } }));
+  void attempt(i18n.t("taken back"), ask("POST", `/sessions/${session}/undo`, { body: { from } }));
 }
 
 export function putBack(session: string): Promise<void> {
-  return attempt("put back", ask("POST", `/sessions/${session}/put-back`));
+  return attempt(i18n.t("put back"), ask("POST", `/sessions/${session}/put-back`));
 }

@@ -20,6 +20,8 @@ export interface Told {
   line?: Line;
   gone?: { session: string };
   draft?: Draft;
+  /** Whether the server can keep anything; told when that changes, and at the beginning when it cannot. */
+  store?: { writable: boolean; problem?: string | null };
   list_cut_off?: object;
   heartbeat?: object;
 }
@@ -49,6 +51,8 @@ export class Connection {
   private socket: WebSocket | undefined;
   private wait = FIRST_WAIT;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  /** Until when no socket is opened, because the person wants to see what happens. */
+  private heldUntil = 0;
   private watchdog: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -68,10 +72,20 @@ export class Connection {
 
   /** Tries at once when there is no connection. */
   readonly now = (): void => {
-    if (document.visibilityState === "hidden" || this.socket !== undefined) return;
+    if (document.visibilityState === "hidden" || this.socket !== undefined || Date.now() < this.heldUntil)
+      return;
     this.wait = FIRST_WAIT;
     this.open();
   };
+
+  /** Cuts the connection and opens none for a while: nothing of the network is touched, and nothing of the server. */
+  cut(millis: number): void {
+    this.heldUntil = Date.now() + millis;
+    const { socket } = this;
+    if (socket === undefined) return;
+    socket.close();
+    this.lost(socket);
+  }
 
   private open(): void {
     clearTimeout(this.timer);
@@ -107,7 +121,7 @@ export class Connection {
     this.socket = undefined;
     clearTimeout(this.watchdog);
     this.hears.closed();
-    const wait = this.wait * (0.5 + Math.random());
+    const wait = Math.max(this.wait * (0.5 + Math.random()), this.heldUntil - Date.now());
     this.wait = Math.min(this.wait * 2, WAIT_MAX);
     this.timer = setTimeout(() => this.open(), wait);
   }

@@ -8,8 +8,11 @@ import { Gap, fold } from "../log/fold";
 import type { Entry, State } from "../log/types";
 import { lineTold, listed, onList, sessionGone } from "../sessions/lists";
 import type { Line } from "../sessions/types";
+import { language, setLanguage } from "../words/language";
+import { isOther } from "./build";
 import { Connection, type Draft, type Told } from "./connection";
-import { Outbox, type Waiting } from "./outbox";
+import { forgetMe, keepMe, knownMe, type Me } from "./me";
+import { Outbox, type Mode, type Waiting } from "./outbox";
 import { Replica, type Seen } from "./seen";
 
 export interface Session {
@@ -19,6 +22,9 @@ export interface Session {
   /** Whether everything up to the end of the log has come. */
   caughtUp: boolean;
 }
+
+/** Where this device keeps who signed in last, so that it can be told that a login ended. */
+export const SIGNED_IN = "signed_in";
 
 /** How this page calls itself, so that it knows its own words when they come back. */
 export const DEVICE = crypto.randomUUID();
@@ -30,6 +36,15 @@ export interface Model {
   window_tokens: number;
 }
 
+/** What a person prefers, on every device. */
+export interface Preferences {
+  /** What a message does that is sent while the agent works. */
+  busy: Mode;
+  language: string | null;
+  notify: boolean;
+  first_run_done: boolean;
+}
+
 /** How the connection stands. */
 export type Link =
   | { kind: "opening" }
@@ -37,7 +52,12 @@ export type Link =
   | { kind: "away"; since: number };
 
 export interface Known {
-  user: { name: string } | null | undefined;
+  user: Me | null | undefined;
+  preferences: Preferences | undefined;
+  /** What this login is called, by which messages of the person's other devices are told apart. */
+  device: string | undefined;
+  /** Why the server keeps nothing at the moment; none while it does. */
+  unwritable: { problem: string } | undefined;
   link: Link;
   sessions: Record<string, Session>;
   /** The active sessions that pages and changes told of, pins first; none until the first page came. */
@@ -50,12 +70,17 @@ export interface Known {
   models: Model[];
   /** What this device showed of sessions and the server no longer has. */
   lost: Record<string, Seen>;
+  /** Whether the server has another page than this one. */
+  newer: boolean;
   /** When something was last heard to be on disk, to the second: what tells of it is drawn no more often. */
   heardAt: number;
 }
 
 export const store = createStore<Known>(() => ({
   user: undefined,
+  preferences: undefined,
+  device: undefined,
+  unwritable: undefined,
   link: { kind: "opening" },
   sessions: {},
   list: undefined,
@@ -64,6 +89,7 @@ export const store = createStore<Known>(() => ({
   drafts: {},
   models: [],
   lost: {},
+  newer: false,
   heardAt: 0,
 }));
 
@@ -78,23 +104,74 @@ export const outbox = new Outbox(store);
 export const replica = new Replica(store);
 onList((list) => store.setState({ list }));
 
+/** When to ask again who is here; none once the server said so. */
+let again: ReturnType<typeof setTimeout> | undefined;
+
 /** Finds out who is here, and begins. */
 export async function begin(): Promise<void> {
+  clearTimeout(again);
+  again = undefined;
   outbox.load();
   try {
-    const user = await ask<{ name: string }>("GET", "/me");
+    const user = await ask<Me>("GET", "/me");
+    const before = localStorage.getItem(SIGNED_IN);
+    localStorage.setItem(SIGNED_IN, user.user);
+    keepMe(user);
+    // Somebody else signs in here: nothing of what was shown is theirs.
+    if (Object.keys(store.getState().sessions).length > 0 && before !== user.user) return location.reload();
     store.setState({ user });
+    readPersonal();
     connection.start();
-    void insist<{ models: Model[] }>("GET", "/models").then(({ models }) => store.setState({ models }));
+    readModels().catch(() => undefined);
     outbox.deliver();
   } catch (error) {
-    if (error instanceof Refused && error.status === 401) store.setState({ user: null });
-    else setTimeout(() => void begin(), 1_000);
+    if (error instanceof Refused && error.status === 401) return signedOut();
+    showKnown();
+    again = setTimeout(() => void begin(), 1_000);
   }
 }
 
+/** What belongs to the person and not to a session. A page does without it until it comes. */
+function readPersonal(): void {
+  const personal = async () => {
+    const preferences = await insist<Preferences>("GET", "/me/preferences");
+    store.setState({ preferences });
+    if (preferences.language !== null && preferences.language !== language())
+      setLanguage(preferences.language === "de" ? "de" : "en");
+  };
+  const device = async () => {
+    const { logins } = await insist<{ logins: { name: string; this: boolean }[] }>("GET", "/logins");
+    store.setState({ device: logins.find((login) => login.this)?.name });
+  };
+  for (const read of [personal, device]) read().catch(() => undefined);
+}
+
+/** Reads the models again, because they were changed. */
+export async function readModels(): Promise<void> {
+  const { models } = await insist<{ models: Model[] }>("GET", "/models");
+  store.setState({ models });
+}
+
+/** Cuts this page's connection for a while, for who wants to see that it does no harm. */
+export function cutFor(millis: number): void {
+  connection.cut(millis);
+}
+
+/** Without the server: what this device has, for who was here last. */
+function showKnown(): void {
+  const { user, link } = store.getState();
+  if (user === undefined) store.setState({ user: knownMe() });
+  if (link.kind === "opening") store.setState({ link: { kind: "away", since: Date.now() } });
+}
+
+function signedOut(): void {
+  forgetMe();
+  store.setState({ user: null });
+}
+
 export function tryNow(): void {
-  connection.now();
+  if (again === undefined) connection.now();
+  else void begin();
 }
 
 /** Follows a session for as long as something shows it. */
@@ -122,7 +199,8 @@ function askFor(session: string): void {
 function opened(): void {
   const { link } = store.getState();
   const missed = link.kind === "away" ? { missed: { since: link.since, until: Date.now() } } : {};
-  store.setState({ link: { kind: "open", ...missed } });
+  // A server that cannot keep anything says so right after the beginning.
+  store.setState({ link: { kind: "open", ...missed }, unwritable: undefined });
   connection.say({ follow_list: {} });
   for (const session of followed.keys()) askFor(session);
   outbox.deliver();
@@ -133,12 +211,14 @@ function closed(): void {
   if (link.kind !== "away") store.setState({ link: { kind: "away", since: Date.now() } });
   // A login that ended also ends the socket; only the server can tell the one from the other.
   ask("GET", "/me").catch((error: unknown) => {
-    if (error instanceof Refused && error.status === 401) store.setState({ user: null });
+    if (error instanceof Refused && error.status === 401) signedOut();
   });
 }
 
 function told(told: Told): void {
-  if (told.snapshot !== undefined) {
+  if (told.hello !== undefined) {
+    store.setState({ newer: isOther(told.hello.build) });
+  } else if (told.snapshot !== undefined) {
     const { session, state } = told.snapshot;
     gathered.delete(session);
     void replica.arrived(session, state);
@@ -164,6 +244,9 @@ function told(told: Told): void {
   } else if (told.draft !== undefined) {
     const { draft } = told;
     store.setState(({ drafts }) => ({ drafts: { ...drafts, [draft.session]: draft } }));
+  } else if (told.store !== undefined) {
+    const { writable, problem } = told.store;
+    store.setState({ unwritable: writable ? undefined : { problem: problem ?? "" } });
   } else if (told.list_cut_off !== undefined) {
     connection.say({ follow_list: {} });
   }

@@ -22,6 +22,7 @@ export const EMPTY: State = {
   undone: [],
   queue: [],
   open_run: null,
+  needs: null,
   recovering: [],
   summary: null,
   interrupted_in_a_row: 0,

@@ -30,9 +30,21 @@ export function fold(state: State, entries: readonly Entry[]): State {
     const link = { ...folded.link, seq: entry.seq };
     const moves = movesActivity(entry.event) && !isHealed(folded, entry.event);
     const active_at = moves ? Math.max(folded.active_at, entry.time) : folded.active_at;
-    folded = apply({ ...folded, link, active_at }, entry);
+    const needs = needAfter(folded.needs ?? null, entry.event);
+    folded = apply({ ...folded, link, active_at, needs }, entry);
   }
   return folded;
+}
+
+/** Why the newest turn waits for a person after an event. */
+function needAfter(before: State["needs"], event: Event): State["needs"] {
+  const end = said(event, "run_ended")?.end;
+  if (end !== undefined) {
+    if (typeof end === "object" && "failed" in end) return "failed";
+    return typeof end === "object" && "interrupted" in end ? "interrupted" : null;
+  }
+  const over = ["run_started", "session_branched", "turns_undone", "session_cleared", "answer_chosen"];
+  return over.some((kind) => kind in event) ? null : before;
 }
 
 /** What a kind of event is called, and what it says. */

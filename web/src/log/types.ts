@@ -5,7 +5,8 @@ import type { components } from "../api/schema";
 type Schemas = components["schemas"];
 
 export type Event = Schemas["Event"];
-export type Message = Schemas["Message"];
+/** `device` is which of the user's logins or tokens sent it. */
+export type Message = Schemas["Message"] & { device?: string | null };
 export type Attachment = Schemas["Attachment"];
 export type RunEnd = Schemas["RunEnd"];
 export type Usage = Schemas["Usage"];
@@ -21,9 +22,11 @@ export type Ledger = Schemas["Ledger"];
 export type View = Schemas["View"];
 export type TurnView = Schemas["TurnView"];
 export type Part = Schemas["Part"];
-export type Marker = Schemas["Marker"];
+/** `device` is where a run was stopped. */
+export type Marker = Schemas["Marker"] & { device?: string | null };
 export type Problem = Schemas["Problem"];
-export type Line = Schemas["Line"];
+/** `needs` tells why its newest turn waits for a person. */
+export type Line = Schemas["Line"] & { needs?: "failed" | "interrupted" | null };
 
 /** What a kind of event says. */
 export type EventOf<K extends string> = K extends string

@@ -122,9 +122,12 @@ export function marker(run: Run): Marker | null {
   if (end == null || ended_at == null || end === "completed") return null;
   const mark = (kind: Marker["kind"], text: string): Marker => ({ kind, run: run.id, at: ended_at, text });
   if ("stopped" in end) {
-    return end.stopped.by_message === true
-      ? mark("stopped", "Stopped for your next message. Everything above is kept.")
-      : mark("stopped", "Stopped. Everything above is kept.");
+    const { by_message, device } = end.stopped;
+    const stopped =
+      by_message === true
+        ? mark("stopped", "Stopped for your next message. Everything above is kept.")
+        : mark("stopped", "Stopped. Everything above is kept.");
+    return device == null ? stopped : { ...stopped, device };
   }
   if ("failed" in end) return mark("failed", end.failed.error);
   if (run.recovery === "Recovering") return mark("recovering", "Interrupted. Recovering output…");

@@ -1,5 +1,6 @@
 // A block of code, with its colours once they are known. They never change the text: it is cut where they begin and end.
 
+import { i18n } from "@lingui/core";
 import { useEffect, useState, type ReactNode } from "react";
 
 import { copy } from "../shell/copy";
@@ -24,7 +25,11 @@ export function Code({ language, text, closed }: CodeProps) {
         <CopyButton text={text} />
       </figcaption>
       {/* Code that scrolls can be reached by keyboard. */}
-      <pre tabIndex={0} role="group" aria-label={language === "" ? "Code" : `Code, ${language}`}>
+      <pre
+        tabIndex={0}
+        role="group"
+        aria-label={language === "" ? i18n.t("Code") : i18n.t("Code, {language}", { language })}
+      >
         <code>
           {DIFFS.has(language) ? (
             <Diff text={text} />
@@ -46,7 +51,7 @@ export function CopyButton({ text }: { text: string }) {
       onClick={() => void copy(text).then(() => setCopied(true))}
       onBlur={() => setCopied(false)}
     >
-      {copied ? "Copied" : "Copy"}
+      {copied ? i18n.t("Copied") : i18n.t("Copy")}
     </button>
   );
 }

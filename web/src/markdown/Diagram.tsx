@@ -1,11 +1,14 @@
 // A diagram: its source, and a button that draws it. Drawing needs a lot of code and a frame of its own, so nothing is
 // drawn that nobody asked for.
 
+import { i18n } from "@lingui/core";
 import { useEffect, useRef, useState } from "react";
 
 import { COLOURS, told, type Asked } from "../diagram/speech";
 import { CopyButton, type CodeProps } from "./Code";
 
+/** What diagrams are written in. */
+const LANGUAGE = "mermaid";
 /** Longer ones are not drawn: nobody could read them. */
 const DRAWN_LETTERS_MAX = 20_000;
 
@@ -20,11 +23,11 @@ export function Diagram({ text, closed }: CodeProps) {
   return (
     <figure className="code">
       <figcaption>
-        <span className="grow">mermaid</span>
-        {progress === "failed" && <span className="bad">This could not be drawn.</span>}
+        <span className="grow">{LANGUAGE}</span>
+        {progress === "failed" && <span className="bad">{i18n.t("This could not be drawn.")}</span>}
         {drawn ? (
           <button type="button" className="btn sm ghost" onClick={() => setHidden(!hidden)}>
-            {hidden ? "Show diagram" : "Show source"}
+            {hidden ? i18n.t("Show diagram") : i18n.t("Show source")}
           </button>
         ) : (
           closed &&
@@ -36,7 +39,7 @@ export function Diagram({ text, closed }: CodeProps) {
               disabled={progress === "drawing"}
               onClick={() => setProgress("drawing")}
             >
-              {progress === "drawing" ? "Drawing…" : "Draw diagram"}
+              {progress === "drawing" ? i18n.t("Drawing…") : i18n.t("Draw diagram")}
             </button>
           )
         )}
@@ -46,7 +49,12 @@ export function Diagram({ text, closed }: CodeProps) {
         <Frame text={text} height={drawn ? progress.height : 0} hidden={!shown} onProgress={setProgress} />
       )}
       {/* Kept in the page: what was shown once never shrinks. */}
-      <pre tabIndex={0} role="group" aria-label="Code, mermaid" hidden={shown}>
+      <pre
+        tabIndex={0}
+        role="group"
+        aria-label={i18n.t("Code, {language}", { language: LANGUAGE })}
+        hidden={shown}
+      >
         <code>{text}</code>
       </pre>
     </figure>
@@ -78,7 +86,7 @@ function Frame({ text, height, hidden, onProgress }: FrameProps) {
   return (
     <iframe
       ref={frame}
-      title="Diagram"
+      title={i18n.t("Diagram")}
       className={hidden ? "diagram away" : "diagram"}
       sandbox="allow-scripts"
       src="/diagram.html"
@@ -88,9 +96,17 @@ function Frame({ text, height, hidden, onProgress }: FrameProps) {
 }
 
 function asked(text: string): Asked {
-  const style = getComputedStyle(document.documentElement);
+  // A variable has one value for light and one for dark; which of them is seen is known where it is used.
+  const probe = document.createElement("span");
+  document.body.append(probe);
+  const seen = (colour: string) => {
+    probe.style.color = colour;
+    return getComputedStyle(probe).color;
+  };
   const colours = Object.fromEntries(
-    COLOURS.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
+    COLOURS.map((name) => [name, seen(`var(--${name})`)]),
   ) as Asked["colours"];
-  return { text, dark: style.colorScheme === "dark", colours };
+  const dark = seen("light-dark(white, black)") === "rgb(0, 0, 0)";
+  probe.remove();
+  return { text, dark, colours };
 }

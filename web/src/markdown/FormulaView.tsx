@@ -1,5 +1,6 @@
 // A formula: as it was written until it is drawn, and when it cannot be.
 
+import { i18n } from "@lingui/core";
 import { createContext, useContext, useLayoutEffect, useRef, useState } from "react";
 
 import type { Formula } from "./maths";
@@ -37,7 +38,7 @@ export function FormulaView({ token }: { token: Formula }) {
     <span
       className={display ? "formula display" : "formula"}
       // Formulas that scroll can be reached by keyboard.
-      {...(across ? { tabIndex: 0, role: "group", "aria-label": "Formula" } : {})}
+      {...(across ? { tabIndex: 0, role: "group", "aria-label": i18n.t("Formula") } : {})}
     >
       {/* Kept in the page: what was shown once never shrinks. */}
       <code hidden={drawn && wanted}>{raw.trim()}</code>

@@ -1,5 +1,6 @@
 // Markdown as elements. No text ever becomes HTML: what a model writes as HTML is shown as the text it is.
 
+import { i18n } from "@lingui/core";
 import type { Token, Tokens } from "marked";
 import { Fragment, memo, useContext, useRef, type ReactNode } from "react";
 
@@ -86,7 +87,9 @@ function formula(token: Formula): ReactNode {
 function List({ token }: { token: Tokens.List }) {
   const items = token.items.map((item, at) => (
     <li key={at} className={item.task ? "task" : undefined}>
-      {item.task && <input type="checkbox" checked={item.checked ?? false} disabled aria-label="Task" />}
+      {item.task && (
+        <input type="checkbox" checked={item.checked ?? false} disabled aria-label={i18n.t("Task")} />
+      )}
       <GrowsAtEnd last={at === token.items.length - 1}>{blocks(item.tokens)}</GrowsAtEnd>
     </li>
   ));
@@ -103,7 +106,7 @@ function GrowsAtEnd({ last, children }: { last: boolean; children: ReactNode }) 
 function Table({ token }: { token: Tokens.Table }) {
   const cell = (align: Tokens.TableCell["align"]) => (align === null ? undefined : { textAlign: align });
   return (
-    <div className="table" tabIndex={0} role="group" aria-label="Table">
+    <div className="table" tabIndex={0} role="group" aria-label={i18n.t("Table")}>
       <table>
         <thead>
           <tr>
@@ -195,7 +198,7 @@ function Link({ token }: { token: Tokens.Link }) {
 /** A picture from elsewhere tells its host who reads: its address is shown, and nothing is fetched. */
 function Image({ token }: { token: Tokens.Image }) {
   const href = safeAddress(token.href);
-  const name = token.text === "" ? "Picture" : token.text;
+  const name = token.text === "" ? i18n.t("Picture") : token.text;
   if (href === undefined) return <>{token.raw}</>;
   return (
     <a className="picture" href={href} target="_blank" rel="noopener noreferrer nofollow">

@@ -1,14 +1,20 @@
+import { i18n } from "@lingui/core";
 import { lazy, Suspense } from "react";
 import { Route, Switch, useLocation, useRoute } from "wouter";
 
 import { Conversation } from "../conversation/Conversation";
 import { Nowhere } from "../conversation/Nowhere";
+import { StoreStrip } from "../server/StoreStrip";
 import { Sidebar } from "../sidebar/Sidebar";
 import { Announcer } from "./Announcer";
 import { Hello } from "./Hello";
 import { SignIn } from "./SignIn";
 import { useRegions } from "./regions";
 import { useKnown } from "./use";
+
+const Settings = lazy(() => import("../settings/Settings"));
+const ServerPage = lazy(() => import("../server/ServerPage"));
+const Timeline = lazy(() => import("../timeline/Timeline"));
 
 // The server says nothing about what cannot be an id, and names such as `constructor` mean something to an object.
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -32,6 +38,7 @@ export function App() {
   if (user === null) return <SignIn />;
   return (
     <div className="app" data-route={path === "/" ? "list" : "session"}>
+      <StoreStrip />
       <Sidebar />
       <main className="main">
         <Switch>
@@ -43,6 +50,29 @@ export function App() {
                 <Nowhere why="This address is not that of a session." />
               )
             }
+          </Route>
+          <Route path="/s/:session/timeline">
+            {({ session }) =>
+              ID.test(session) ? (
+                <Suspense>
+                  <Timeline key={session} session={session} />
+                </Suspense>
+              ) : (
+                <Nowhere why={i18n.t("This address is not that of a session.")} />
+              )
+            }
+          </Route>
+          <Route path="/settings/:page?">
+            {({ page }) => (
+              <Suspense>
+                <Settings page={page} />
+              </Suspense>
+            )}
+          </Route>
+          <Route path="/server">
+            <Suspense>
+              <ServerPage />
+            </Suspense>
           </Route>
           <Route>
             <Welcome />

@@ -1,12 +1,16 @@
 // What a person asks for and does not get: why, in words, for eyes and ears.
 
+import { i18n } from "@lingui/core";
+
 import { Refused } from "../api/client";
 import { announce } from "./announce";
 import { ui } from "./ui";
 
-/** Why something was not done: what the server said, or that nothing is heard of it. */
+/** Why something was not done: what the server said, or that nothing is heard of it. `done` is in the page's language. */
 export function why(error: unknown, done: string): string {
-  return error instanceof Refused ? error.detail : `Not ${done}: the server cannot be reached.`;
+  return error instanceof Refused
+    ? error.detail
+    : i18n.t("Not {done}: the server cannot be reached.", { done });
 }
 
 /** Lets it happen; says so under the header when it does not. */

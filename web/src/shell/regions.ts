@@ -1,27 +1,40 @@
 // F6 goes round the parts of the page: sessions, conversation, composer.
 
-import { useEffect } from "react";
+import { i18n } from "@lingui/core";
 
-const PARTS = [
-  'nav[aria-label="Sessions"] input',
-  '[role="region"][aria-label="Conversation"]',
-  ".dock textarea",
+import { useCommands, type Command } from "../commands/registry";
+
+const PARTS = [".side input", ".area > .thread", ".dock textarea"];
+
+function go(by: number): void {
+  const parts = PARTS.flatMap((part) => document.querySelector<HTMLElement>(part) ?? []);
+  const at = parts.findIndex((part) => {
+    const around = part.closest("nav, .area, .dock") ?? part;
+    return around.contains(document.activeElement);
+  });
+  const next = (at + by + parts.length) % parts.length;
+  parts[at < 0 ? 0 : next]?.focus();
+}
+
+const COMMANDS: readonly Command[] = [
+  {
+    id: "region.next",
+    group: "anywhere",
+    title: () => i18n.t("Next part of the page"),
+    keys: "F6",
+    onlyKeys: true,
+    run: () => go(1),
+  },
+  {
+    id: "region.previous",
+    group: "anywhere",
+    title: () => i18n.t("Previous part of the page"),
+    keys: "Shift+F6",
+    onlyKeys: true,
+    run: () => go(-1),
+  },
 ];
 
 export function useRegions(): void {
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (event.key !== "F6") return;
-      event.preventDefault();
-      const parts = PARTS.flatMap((part) => document.querySelector<HTMLElement>(part) ?? []);
-      const at = parts.findIndex((part) => {
-        const around = part.closest("nav, .area, .dock") ?? part;
-        return around.contains(document.activeElement);
-      });
-      const next = (at + (event.shiftKey ? -1 : 1) + parts.length) % parts.length;
-      parts[at < 0 ? 0 : next]?.focus();
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, []);
+  useCommands(COMMANDS);
 }

@@ -30,3 +30,20 @@ function write(name: string, open: boolean): void {
     return;
   }
 }
+
+/** Whether something is on that is unless this device was told otherwise. */
+export function isOn(name: string): boolean {
+  try {
+    return localStorage.getItem(name) !== "no";
+  } catch {
+    return true;
+  }
+}
+
+export function turn(name: string, on: boolean): void {
+  try {
+    localStorage.setItem(name, on ? "yes" : "no");
+  } catch {
+    return;
+  }
+}

@@ -10,9 +10,19 @@ export interface Ui {
   reveal: { session: string; turn: number } | undefined;
   /** Why what was asked for last was not done. */
   notice: string | undefined;
+  /** Whether to ask if the person wants to be told of answers. */
+  offers: boolean;
+  /** What lies over the page. */
+  over: "palette" | "shortcuts" | undefined;
 }
 
-export const ui = createStore<Ui>(() => ({ editing: undefined, reveal: undefined, notice: undefined }));
+export const ui = createStore<Ui>(() => ({
+  editing: undefined,
+  reveal: undefined,
+  notice: undefined,
+  offers: false,
+  over: undefined,
+}));
 
 export function useUi<T>(pick: (ui: Ui) => T): T {
   return useStore(ui, pick);

@@ -1,32 +1,60 @@
-// Times and numbers as a person reads them. Server times are microseconds since 1970.
+// Times and numbers as a person reads them, in the language of the page. Server times are microseconds since 1970.
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const exact = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const weekday = new Intl.DateTimeFormat(undefined, { weekday: "short" });
-const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+import { i18n } from "@lingui/core";
 
-const number = new Intl.NumberFormat();
+/** Made at the first use: only then the language is known. It stays until the page is read anew. */
+function once<T>(make: (locales: string | string[]) => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make(i18n.locales ?? i18n.locale));
+}
+
+function dates(options: Intl.DateTimeFormatOptions) {
+  return once((locales) => new Intl.DateTimeFormat(locales, options));
+}
+
+function numbers(options: Intl.NumberFormatOptions) {
+  return once((locales) => new Intl.NumberFormat(locales, options));
+}
+
+const clock = dates({ hour: "2-digit", minute: "2-digit" });
+const exact = dates({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const weekday = dates({ weekday: "short" });
+const day = dates({ day: "numeric", month: "short" });
+
+const whole = numbers({});
+const part = numbers({ style: "percent" });
+const tenths = numbers({ minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const price = numbers({ minimumFractionDigits: 4, maximumFractionDigits: 4 });
 
 export function countOf(count: number): string {
-  return number.format(count);
+  return whole().format(count);
+}
+
+/** A part of one: 62%. */
+export function percentOf(of: number): string {
+  return part().format(of);
+}
+
+export function costOf(cost: number): string {
+  return price().format(cost);
 }
 
 export function clockOf(micros: number): string {
-  return clock.format(micros / 1_000);
+  return clock().format(micros / 1_000);
 }
 
 export function exactClock(millis: number): string {
-  return exact.format(millis);
+  return exact().format(millis);
 }
 
 /** When a session was last active, as short as it can be told apart. */
 export function whenOf(micros: number, now: number): string {
   const millis = micros / 1_000;
   const minutes = Math.floor((now - millis) / 60_000);
-  if (minutes < 1) return "now";
-  if (minutes < 60) return `${minutes}m`;
-  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)}h`;
-  return minutes < 6 * 24 * 60 ? weekday.format(millis) : day.format(millis);
+  if (minutes < 1) return i18n.t("now");
+  if (minutes < 60) return i18n.t("{minutes}m", { minutes });
+  if (minutes < 24 * 60) return i18n.t("{hours}h", { hours: Math.floor(minutes / 60) });
+  return minutes < 6 * 24 * 60 ? weekday().format(millis) : day().format(millis);
 }
 
 /** How long something takes: 0:42. */
@@ -37,5 +65,6 @@ export function spanOf(millis: number): string {
 
 export function sizeOf(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
-  return bytes < 1_000_000 ? `${Math.round(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+  if (bytes < 1_000_000) return `${Math.round(bytes / 1_000)} kB`;
+  return `${tenths().format(bytes / 1_000_000)} MB`;
 }

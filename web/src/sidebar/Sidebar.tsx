@@ -1,9 +1,9 @@
 // The sessions, at the side: what is looked at, the list itself, and whether everything is saved.
 
 import { i18n } from "@lingui/core";
-import { Plus } from "lucide-react";
+import { Plus, Settings } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 
 import { ask } from "../api/client";
 import { store } from "../live/store";
@@ -44,6 +44,9 @@ export function Sidebar() {
       <div className="brand">
         <Mark />
         <b className="grow">Everturn</b>
+        <Link href="/settings" className="icon" aria-label={i18n.t("Settings")} title={i18n.t("Settings")}>
+          <Settings aria-hidden="true" />
+        </Link>
         <button
           type="button"
           className="icon"

@@ -6,25 +6,19 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use hub::{Clock, SystemClock};
 use store::backup::{self, Manifest};
-use store::people::PEOPLE_FILE;
 
 use super::terminal::{Meter, remark, say};
 use super::verify;
 use crate::config::Config;
 use crate::people::{self, by_hand};
+use crate::upkeep;
 
 pub(crate) fn make(config: &Config, to: &Path) -> anyhow::Result<ExitCode> {
-    if config.postgres.is_some() {
-        bail!(
-            "sessions are on PostgreSQL: back that up with its own tools (`pg_dump`, `pg_basebackup`), and copy {} \
-             for users and tokens",
-            config.data.join(PEOPLE_FILE).display()
-        );
-    }
+    upkeep::can_be_backed_up(config).map_err(anyhow::Error::msg)?;
     let mut meter = Meter::default();
     let mut progress = |what: &str, done: u64, all: u64| meter.show(what, done, all);
     let made = backup::make(&config.data, to, SystemClock.now(), &mut progress)?;
-    people::open(&config.data)?.note(by_hand(), "backup_made", &to.display().to_string())?;
+    upkeep::note_backup(&people::open(&config.data)?, by_hand(), to)?;
     say(&format!("backup {} {}\n", to.display(), summary(&made)))?;
     if made.attachments_gone > 0 {
         remark(&format!("{} attachments were erased while it was made.", made.attachments_gone));

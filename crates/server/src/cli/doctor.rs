@@ -60,8 +60,6 @@ pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode
     let mut report = Report::default();
     let there = if path.exists() { Verdict::Ok } else { Verdict::Wrong };
     report.line("config", &path.display().to_string(), there, "`everturn init` writes it")?;
-    let models = if config.models.is_empty() { Verdict::Wrong } else { Verdict::Ok };
-    report.line("models", &config.models.len().to_string(), models, "`everturn init` asks for one")?;
     crate::file::make_private(&config.data).with_context(|| format!("make {}", config.data.display()))?;
     directory(&mut report, &config.data)?;
     let data = config.data.clone();
@@ -78,8 +76,16 @@ pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode
         verdict,
         "`everturn user password owner` sets one",
     )?;
+    let added = models::kept(&people)?.into_iter().filter(|added| {
+        // The file goes first.
+        !config.models.iter().any(|model| model.name == added.name)
+    });
+    let offered: Vec<ModelConfig> = config.models.iter().cloned().chain(added).collect();
+    let verdict = if offered.is_empty() { Verdict::Careful } else { Verdict::Ok };
+    let advice = "the server starts without one; add one under Settings, or `everturn init` asks for one";
+    report.line("models", &offered.len().to_string(), verdict, advice)?;
     let vault = Arc::new(Vault::open(&config.data, people)?);
-    for model in &config.models {
+    for model in &offered {
         provider(&mut report, model, &vault).await?;
     }
     say(match report.wrong {

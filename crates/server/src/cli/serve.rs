@@ -34,6 +34,11 @@ pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<
             "token {token}\nIt is shown this once. Use it as EVERTURN_TOKEN; `everturn token new` makes another.\n"
         ))?;
     }
+    if !server.has_model() {
+        remark(
+            "There is no model to ask yet: add one under Settings in the browser, or let `everturn init` write one.",
+        );
+    }
     say(&format!("ready on {}\n", config.url()))?;
     server
         .run(async move {

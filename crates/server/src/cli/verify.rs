@@ -6,25 +6,18 @@ use std::sync::PoisonError;
 
 use anyhow::bail;
 use hub::{Clock, SystemClock};
-use store::sqlite::{self, Trouble, TroubleKind};
+use store::sqlite::{self, Trouble};
 
 use super::terminal::{Meter, remark, say};
 use crate::config::Config;
 use crate::people::{self, by_hand};
+use crate::upkeep::{self, workers};
 
 /// Troubles that are told one by one.
 const TOLD: usize = 50;
 
-fn workers() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
 pub(crate) fn run(config: &Config) -> anyhow::Result<ExitCode> {
-    if config.postgres.is_some() {
-        bail!(
-            "sessions are on PostgreSQL; every read checks the chain there, and `verify` reads SQLite only"
-        );
-    }
+    upkeep::can_be_verified(config).map_err(anyhow::Error::msg)?;
     let meter = Mutex::new(Meter::default());
     let progress = |done: u64, all: u64| {
         meter.lock().unwrap_or_else(PoisonError::into_inner).show("sessions", done, all);
@@ -35,8 +28,7 @@ pub(crate) fn run(config: &Config) -> anyhow::Result<ExitCode> {
         found.sessions, found.entries, found.attachments, found.file_bytes
     ))?;
     tell(&found.troubles)?;
-    let about = format!("{} sessions, {} troubles", found.sessions, found.troubles.len());
-    people::open(&config.data)?.note(by_hand(), "verified", &about)?;
+    upkeep::note_verify(&people::open(&config.data)?, by_hand(), &found)?;
     if found.troubles.is_empty() {
         say("verify ok\n")?;
         return Ok(ExitCode::SUCCESS);
@@ -47,13 +39,8 @@ pub(crate) fn run(config: &Config) -> anyhow::Result<ExitCode> {
 }
 
 fn tell(troubles: &[Trouble]) -> anyhow::Result<()> {
-    for Trouble { session, kind, what } in troubles.iter().take(TOLD) {
-        let whose = session.map_or_else(|| "-".to_owned(), |session| session.to_string());
-        let intact = match kind {
-            TroubleKind::Damaged { intact } => format!(" (whole up to entry {intact})"),
-            _ => String::new(),
-        };
-        say(&format!("{} {whose} {what}{intact}\n", kind.as_str()))?;
+    for trouble in troubles.iter().take(TOLD) {
+        say(&format!("{}\n", upkeep::line(trouble)))?;
     }
     if troubles.len() > TOLD {
         say(&format!("and {} more\n", troubles.len() - TOLD))?;

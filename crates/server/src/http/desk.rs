@@ -10,9 +10,10 @@ use axum::http::request::Parts;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 use hub::{
-    Clock, Create, Hit, Hub, ListFollower, ListQuery, ListRow, SessionHandle, Shelf, SystemClock, TagCount,
+    Clock, Counts, Create, Doing, Hit, Hub, ListFollower, ListQuery, ListRow, SearchQuery, SessionHandle,
+    Shelf, SystemClock, TagCount, Trouble,
 };
-use session::{BlobHash, Message, ProjectId, SessionId, Time, TurnId, UserId};
+use session::{BlobHash, Message, ProjectId, RunId, SessionId, Time, TurnId, UserId};
 use store::people::{By, Credential, Kind, People, PeopleError, Role, Scope};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -131,7 +132,9 @@ impl Desks {
     pub(crate) async fn shared(&self, secret: &str) -> Result<SessionHandle, Problem> {
         let unknown = || Problem::new(ErrorCode::SessionNotFound, "There is no such share.");
         let share = self.0.people.share(secret::hash(secret))?.ok_or_else(unknown)?;
-        if !self.0.hub.belongs(share.session, share.user).await? {
+        // What is in the trash is shown to nobody else.
+        let row = self.0.hub.row(share.session).await?;
+        if !row.is_some_and(|row| row.user == share.user && !row.trashed) {
             return Err(unknown());
         }
         Ok(self.0.hub.open(share.session))
@@ -147,6 +150,7 @@ impl Desks {
 pub(crate) struct Narrow {
     pub(crate) project: Option<ProjectId>,
     pub(crate) tag: Option<String>,
+    pub(crate) doing: Option<Doing>,
 }
 
 /// What one caller may see and do.
@@ -224,14 +228,14 @@ impl Desk {
         before: Option<(Time, SessionId)>,
         count: usize,
     ) -> Result<Vec<ListRow>, Problem> {
-        let Narrow { project, tag } = narrow;
+        let Narrow { project, tag, doing } = narrow;
         // A project that is gone has no sessions.
         if let Some(project) = project
             && !self.has_project(project)?
         {
             return Ok(Vec::new());
         }
-        let query = ListQuery { user: self.user(), shelf, project, tag, before, count };
+        let query = ListQuery { user: self.user(), shelf, project, tag, doing, before, count };
         let mut rows = self.hub().list(query).await?;
         for row in &mut rows {
             row.project = self.shown(row.project)?;
@@ -261,8 +265,47 @@ impl Desk {
         self.hub().follow_list(self.user())
     }
 
-    pub(crate) async fn search(&self, words: String, count: usize) -> Result<Vec<Hit>, Problem> {
-        Ok(self.hub().search(self.user(), words, count).await?)
+    /// What this user finds; `narrow` says where.
+    pub(crate) async fn search(
+        &self,
+        words: String,
+        count: usize,
+        narrow: impl FnOnce(&mut SearchQuery),
+    ) -> Result<Vec<Hit>, Problem> {
+        let mut query = SearchQuery::new(self.user(), words, count);
+        narrow(&mut query);
+        query.user = self.user();
+        Ok(self.hub().search(query).await?)
+    }
+
+    /// The line of a session of this user in the list; none when it is gone.
+    pub(crate) async fn row(&self, session: SessionId) -> Result<Option<ListRow>, Problem> {
+        Ok(self.hub().row(session).await?.filter(|row| row.user == self.user()))
+    }
+
+    /// What was said in a session of this user, and when.
+    pub(crate) async fn said(
+        &self,
+        session: SessionId,
+        turn: TurnId,
+        run: Option<RunId>,
+    ) -> Result<Option<(Time, String)>, Problem> {
+        Ok(self.session(session.0).await?.said(turn, run).await?)
+    }
+
+    /// How many sessions this user has.
+    pub(crate) async fn counts(&self) -> Result<Counts, Problem> {
+        Ok(self.hub().counts(self.user()).await?)
+    }
+
+    /// What this user calls the device or the program that asks.
+    pub(crate) fn device(&self) -> Option<String> {
+        Some(self.caller.credential.name.clone()).filter(|name| !name.is_empty())
+    }
+
+    /// Why nothing can be kept at the moment, as that changes.
+    pub(crate) fn trouble(&self) -> watch::Receiver<Option<Trouble>> {
+        self.hub().trouble()
     }
 
     pub(crate) async fn create(
@@ -351,7 +394,7 @@ impl Desk {
 
     /// A message as it is kept. It names no file that its author did not bring.
     pub(crate) fn message(&self, body: MessageBody) -> Result<Message, Problem> {
-        let message = Message::from(body);
+        let message = Message { device: self.device(), ..Message::from(body) };
         for attachment in &message.attachments {
             if !self.people().uploaded(self.user(), &attachment.blob)? {
                 return Err(no_file());

@@ -9,6 +9,8 @@ use session::Rejected;
 use store::people::PeopleError;
 use utoipa::ToSchema;
 
+use crate::passkeys::PasskeyError;
+
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:ident, $title:literal;)*) => {
         /// What went wrong, as a word that programs can rely on.
@@ -39,12 +41,18 @@ macro_rules! error_codes {
 error_codes! {
     AnotherLog = "another_log", CONFLICT, "The log has another entry there";
     AttachmentNotFound = "attachment_not_found", NOT_FOUND, "There is no such attachment";
+    BadModel = "bad_model", UNPROCESSABLE_ENTITY, "The model cannot be used";
     BadName = "bad_name", UNPROCESSABLE_ENTITY, "The name cannot be used";
+    BadPasskey = "bad_passkey", UNPROCESSABLE_ENTITY, "The passkey cannot be used";
     BadPassword = "bad_password", UNPROCESSABLE_ENTITY, "The password cannot be used";
+    BadPlace = "bad_place", UNPROCESSABLE_ENTITY, "The folder cannot be used";
     BadRequest = "bad_request", BAD_REQUEST, "The request cannot be read";
+    BadSetting = "bad_setting", UNPROCESSABLE_ENTITY, "The setting cannot be used";
     BadTag = "bad_tag", UNPROCESSABLE_ENTITY, "The tag cannot be used";
     BadTitle = "bad_title", UNPROCESSABLE_ENTITY, "The title cannot be used";
     BeyondEnd = "beyond_end", CONFLICT, "There is no such entry yet";
+    Busy = "busy", CONFLICT, "A task is going on";
+    CeremonyOver = "ceremony_over", GONE, "It must be begun again";
     Damaged = "damaged", INTERNAL_SERVER_ERROR, "The session's log is damaged";
     Doubtful = "doubtful", SERVICE_UNAVAILABLE, "It is not known whether it was kept";
     EmptyMessage = "empty_message", UNPROCESSABLE_ENTITY, "A message needs text or an attachment";
@@ -58,6 +66,7 @@ error_codes! {
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "This cannot be done here";
     Moved = "moved", SERVICE_UNAVAILABLE, "Another node writes the session";
     NameTaken = "name_taken", CONFLICT, "The name is taken";
+    NoPasskeysHere = "no_passkeys_here", CONFLICT, "Passkeys do not work at this address";
     NoSuchAnswer = "no_such_answer", NOT_FOUND, "The turn has no such answer";
     NoSuchRoute = "no_such_route", NOT_FOUND, "There is nothing here";
     NoSuchThing = "no_such_thing", NOT_FOUND, "There is nothing by that id";
@@ -65,19 +74,24 @@ error_codes! {
     NotAuthorised = "not_authorised", UNAUTHORIZED, "A login or a token is needed";
     NotQueued = "not_queued", CONFLICT, "No such message is waiting";
     NotReady = "not_ready", SERVICE_UNAVAILABLE, "The server is starting or stopping";
+    NotScratch = "not_scratch", CONFLICT, "The session is not one to break";
     NothingToContinue = "nothing_to_continue", CONFLICT, "There is nothing to go on with";
     NothingToPutBack = "nothing_to_put_back", CONFLICT, "There is nothing to put back";
     NothingToRetry = "nothing_to_retry", CONFLICT, "There is no turn to answer again";
     NothingToUndo = "nothing_to_undo", CONFLICT, "There is nothing to take back";
+    OnPostgres = "on_postgres", CONFLICT, "Sessions are on PostgreSQL";
     ProjectNotFound = "project_not_found", NOT_FOUND, "There is no such project";
     QueueFull = "queue_full", CONFLICT, "Too many messages are waiting";
     RunsHeld = "runs_held", SERVICE_UNAVAILABLE, "No run starts at the moment";
     SessionExists = "session_exists", CONFLICT, "The id is in use";
     SessionNotFound = "session_not_found", NOT_FOUND, "There is no such session";
+    SetInEnvironment = "set_in_environment", CONFLICT, "It is set in the environment of the server";
+    SetInFile = "set_in_file", CONFLICT, "It is set in the file of the configuration";
     TooLarge = "too_large", PAYLOAD_TOO_LARGE, "The body is too large";
     TooMany = "too_many", TOO_MANY_REQUESTS, "That is too often or too many";
     TooManyAttachments = "too_many_attachments", UNPROCESSABLE_ENTITY, "Too many attachments";
     TooManyIds = "too_many_ids", CONFLICT, "The session has too many ids";
+    TooManyModels = "too_many_models", CONFLICT, "There are too many models";
     TooManyProjects = "too_many_projects", CONFLICT, "There are too many projects";
     TooManyTags = "too_many_tags", UNPROCESSABLE_ENTITY, "The session has too many tags";
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Nothing was kept";
@@ -181,6 +195,11 @@ impl From<PeopleError> for Problem {
             PeopleError::NameTaken => Self::new(ErrorCode::NameTaken, detail),
             PeopleError::UnknownUser => Self::new(ErrorCode::NoSuchThing, "There is no such user."),
             PeopleError::TooManyProjects => Self::new(ErrorCode::TooManyProjects, detail),
+            PeopleError::TooManyPasskeys => Self::new(ErrorCode::TooMany, detail),
+            PeopleError::PasskeyKnown => Self::new(ErrorCode::BadPasskey, detail),
+            PeopleError::UnknownPasskey => Self::new(ErrorCode::NoSuchThing, "There is no such passkey."),
+            PeopleError::IdentityKnown => Self::new(ErrorCode::NameTaken, detail),
+            PeopleError::TooManyModels => Self::new(ErrorCode::TooManyModels, detail),
             PeopleError::LastOwner => Self::new(ErrorCode::LastOwner, detail),
             PeopleError::Newer { .. }
             | PeopleError::Foreign
@@ -189,6 +208,22 @@ impl From<PeopleError> for Problem {
                 tracing::error!(%error, "the file of people cannot be used");
                 Self::new(ErrorCode::Unavailable, "Who may what cannot be looked up at the moment.")
             }
+        }
+    }
+}
+
+impl From<PasskeyError> for Problem {
+    fn from(error: PasskeyError) -> Self {
+        let detail = error.to_string();
+        match error {
+            PasskeyError::NoName => Self::new(ErrorCode::NoPasskeysHere, detail),
+            PasskeyError::Over => Self::new(ErrorCode::CeremonyOver, detail),
+            PasskeyError::Wrong(_) | PasskeyError::Unknown => Self::new(ErrorCode::BadPasskey, detail),
+            PasskeyError::Unreadable(_) => {
+                tracing::error!(%error, "a passkey cannot be read");
+                Self::new(ErrorCode::Unavailable, "The passkey could not be looked at; try again.")
+            }
+            PasskeyError::People(error) => error.into(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use session::MessageKey;
 
 use super::error::{ErrorCode, Problem};
@@ -57,6 +58,13 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
             .map_err(|rejection| Problem::new(ErrorCode::BadRequest, rejection.body_text()))?;
         Ok(Self(asked))
     }
+}
+
+/// What was said of a field, also when that is null.
+pub(crate) fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// The caller's idempotency key, if one was sent.

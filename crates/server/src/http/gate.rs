@@ -145,10 +145,14 @@ fn carried(headers: &HeaderMap) -> Option<(&str, Kind)> {
 
 /// The cookie of a login, if it can be one.
 pub(crate) fn login_cookie(headers: &HeaderMap) -> Option<&str> {
+    cookie(headers, COOKIE).filter(|secret| SecretKind::Login.fits(secret))
+}
+
+/// What a cookie holds.
+pub(crate) fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let (_, secret) = pairs.find(|(name, _)| *name == COOKIE)?;
-    SecretKind::Login.fits(secret).then_some(secret)
+    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value)
 }
 
 /// By which names the server goes, and whom it believes about callers behind it.
@@ -158,8 +162,8 @@ pub(crate) struct Front {
     pub(crate) hosts: Arc<Vec<String>>,
     /// The proxy that stands before this server.
     pub(crate) proxy: Option<IpAddr>,
-    /// Whether callers come by TLS, here or at the proxy.
-    pub(crate) safe: bool,
+    /// Whether it speaks TLS itself.
+    pub(crate) tls: bool,
 }
 
 impl Front {
@@ -169,6 +173,12 @@ impl Front {
         });
         let name = name.to_ascii_lowercase();
         matches!(name.as_str(), "localhost" | "127.0.0.1" | "[::1]") || self.hosts.contains(&name)
+    }
+
+    /// How a caller who is connected from there reaches the server: what comes by the proxy came to it by TLS.
+    pub(crate) fn scheme(&self, peer: Option<SocketAddr>) -> &'static str {
+        let proxied = self.proxy.is_some() && peer.map(|peer| peer.ip()) == self.proxy;
+        if self.tls || proxied { "https" } else { "http" }
     }
 
     /// Where a request comes from: its connection, or what the proxy that we trust says.
@@ -252,7 +262,8 @@ pub(crate) async fn guard(State(front): State<Front>, request: Request, next: Ne
     for (name, value) in HEADERS {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    if front.safe {
+    // Callers come by TLS, here or at the proxy.
+    if front.tls || front.proxy.is_some() {
         let value = HeaderValue::from_static("max-age=31536000; includeSubDomains");
         headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
     }

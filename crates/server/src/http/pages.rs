@@ -1,6 +1,8 @@
 //! The web pages, built into the binary: one page, which shows the list and each session, what it is made of, and a
 //! second one for the frame that draws diagrams.
 
+use std::sync::OnceLock;
+
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -25,8 +27,8 @@ const DIAGRAM: &str = "diagram.html";
 /// scripts, and reaches neither this server nor the page around it.
 const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src data:; form-action 'none'; frame-ancestors 'self'; base-uri 'none'; sandbox allow-scripts";
-/// Places inside the page.
-const SESSIONS: &str = "s/";
+/// Places inside the page: what an address begins with.
+const PLACES: [&str; 9] = ["", "s", "live", "needs-you", "archive", "trash", "settings", "server", "shared"];
 /// Names of these hold a digest of what is in them.
 const ASSETS: &str = "assets/";
 
@@ -36,13 +38,24 @@ pub(crate) fn is_asset(request: &Request) -> bool {
     *request.method() == Method::GET && name.starts_with(ASSETS)
 }
 
+/// Which pages these are: the name of the script that they begin with, which holds a digest of all that it needs. Those
+/// who see another one have older pages open.
+pub(crate) fn build() -> &'static str {
+    static BUILD: OnceLock<String> = OnceLock::new();
+    BUILD.get_or_init(|| {
+        let page = Files::get(PAGE).map(|file| String::from_utf8_lossy(&file.data).into_owned());
+        let script = page.as_deref().and_then(|page| page.split_once("src=\"/assets/")?.1.split_once('"'));
+        script.map_or_else(|| "none".to_owned(), |(name, _)| name.to_owned())
+    })
+}
+
 /// Answers what no route did.
 pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');
     if path == "api" || path.starts_with("api/") || !matches!(method, Method::GET | Method::HEAD) {
         return Problem::new(ErrorCode::NoSuchRoute, "See /api/v1/reference.").into_response();
     }
-    let inside = path.is_empty() || path.starts_with(SESSIONS);
+    let inside = path.split('/').next().is_some_and(|place| PLACES.contains(&place));
     let name = if inside { PAGE } else { path };
     let Some(file) = Files::get(name) else {
         let no_pages = "This build has no pages; `just release` makes one that does.";

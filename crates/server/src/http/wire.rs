@@ -37,7 +37,7 @@ impl From<MessageBody> for Message {
             blob: BlobHash(file.blob),
             size_bytes: file.size_bytes,
         });
-        Self { text: body.text, attachments: attachments.collect(), model: body.model }
+        Self { text: body.text, attachments: attachments.collect(), model: body.model, device: None }
     }
 }
 
@@ -108,9 +108,13 @@ pub(crate) struct Line {
     pub(crate) active_at: i64,
     /// The run that is going on.
     pub(crate) run: Option<u64>,
+    /// Why its newest turn waits for a person; none when it does not.
+    pub(crate) needs: Option<session::Need>,
     pub(crate) pinned: bool,
     pub(crate) archived: bool,
     pub(crate) trashed: bool,
+    /// Since when it is in the trash.
+    pub(crate) trashed_at: Option<i64>,
     pub(crate) tags: Vec<String>,
     /// The project that it stands in.
     pub(crate) project: Option<Uuid>,
@@ -127,9 +131,11 @@ impl From<hub::ListRow> for Line {
             created_at: row.created_at.0,
             active_at: row.active_at.0,
             run: row.run.map(|run| run.0),
+            needs: row.needs,
             pinned: row.pinned,
             archived: row.archived,
             trashed: row.trashed,
+            trashed_at: row.trashed_at.map(|time| time.0),
             tags: row.tags,
             project: row.project.map(|project| project.0),
             seq: None,
@@ -145,9 +151,11 @@ impl From<&hub::Line> for Line {
             created_at: line.created_at.0,
             active_at: line.active_at.0,
             run: line.run.map(|run| run.0),
+            needs: line.needs,
             pinned: line.pinned,
             archived: line.archived,
             trashed: line.trashed,
+            trashed_at: line.trashed_at.map(|time| time.0),
             tags: line.tags.clone(),
             project: line.project.map(|project| project.0),
             seq: Some(line.seq.0),

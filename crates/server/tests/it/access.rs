@@ -10,14 +10,22 @@ use serde_json::{Value, json};
 use crate::stage::Stage;
 
 /// Routes that show nothing of any session.
-const OPEN: [&str; 4] = ["/api/v1/health", "/api/v1/openapi.json", "/api/v1/ready", "/api/v1/reference"];
+const OPEN: [&str; 5] =
+    ["/api/v1/health", "/api/v1/login/ways", "/api/v1/openapi.json", "/api/v1/ready", "/api/v1/reference"];
 /// Routes that are opened by what is sent to them, and by nothing else.
-const BY_SECRET: [&str; 2] = ["/api/v1/login", "/api/v1/shared/{secret}"];
+const BY_SECRET: [&str; 6] = [
+    "/api/v1/login",
+    "/api/v1/login/openid/{name}",
+    "/api/v1/login/openid/{name}/return",
+    "/api/v1/login/passkey/begin",
+    "/api/v1/login/passkey/finish",
+    "/api/v1/shared/{secret}",
+];
 
 /// A path with an id in every place for one.
 pub(crate) fn filled(path: &str, id: &str) -> String {
     let path = path.replace("{turn}", "1").replace("{blob}", &"0".repeat(64)).replace("{secret}", "evs_00");
-    ["{session}", "{user}", "{token}", "{login}", "{share}", "{project}", "{upload}"]
+    ["{session}", "{user}", "{token}", "{login}", "{share}", "{project}", "{upload}", "{passkey}"]
         .into_iter()
         .fold(path, |path, place| path.replace(place, id))
 }

@@ -1,16 +1,23 @@
 //! Through the door: the built binary, real HTTP, a scripted model over real sockets.
 
 mod access;
+mod around;
 mod command_line;
+mod device;
 mod exporting;
 mod following;
 mod lists;
 mod living;
+mod openid;
 mod operating;
 mod organising;
+mod passkeys;
+mod peer;
 mod people;
 mod posting;
 mod selftest;
+mod settings;
 mod stage;
 mod stopping;
+mod tasks;
 mod uploading;

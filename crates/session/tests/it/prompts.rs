@@ -117,7 +117,7 @@ fn an_open_call_says_that_it_may_have_run_and_a_half_drafted_one_is_left_out() {
     asked.call(1, "rm");
     let (tool, arguments) = ("rm".to_owned(), "{\"pa".to_owned());
     asked.bring(Progress::CallDrafted { call: CallNo(2), tool, arguments });
-    asked.ask(Command::Stop { run: None });
+    asked.ask(Command::Stop { run: None, device: None });
     let unknown = "The call was interrupted. It may have run; its outcome is unknown.";
     assert_eq!(asked.messages(), [user("tidy up"), assistant("", "", &[(1, "rm")]), result(1, unknown)]);
 }

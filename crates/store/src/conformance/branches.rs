@@ -6,7 +6,7 @@ use super::Fresh;
 use super::author::{Author, NODE, START, id, post_with_key};
 use super::lists::{list, row};
 use super::turns::folded;
-use crate::catalog::Shelf;
+use crate::catalog::{SearchQuery, Shelf};
 use crate::{ClaimError, Claiming, OpenError, ReadError, Store};
 
 /// An origin with two turns and its branch after the first, which went on with another.
@@ -51,8 +51,8 @@ pub async fn a_branch_lists_and_shows_the_turns_it_shares(fresh: &dyn Fresh) {
     assert_eq!(store.turns(id(2), None, 100).await.unwrap(), folded(&branch));
     assert_eq!(store.turns(id(2), None, 1).await.unwrap(), folded(&branch)[..1]);
     // Each text is found once, where it was written.
-    assert_eq!(store.search(UserId::FIRST, "shared".to_owned(), 10).await.unwrap().len(), 2);
-    assert_eq!(store.search(UserId::FIRST, "branch".to_owned(), 10).await.unwrap().len(), 2);
+    assert_eq!(store.search(SearchQuery::new(UserId::FIRST, "shared", 10)).await.unwrap().len(), 2);
+    assert_eq!(store.search(SearchQuery::new(UserId::FIRST, "branch", 10)).await.unwrap().len(), 2);
 }
 
 pub async fn a_branch_is_named_and_counted_as_of_where_it_began(fresh: &dyn Fresh) {
@@ -153,7 +153,7 @@ pub async fn a_branch_survives_its_origin(fresh: &dyn Fresh) {
         assert_eq!(list(&*store, Shelf::Active).await, [row(&branch)]);
         store = fresh.reopen(store);
     }
-    assert_eq!(store.search(UserId::FIRST, "origin".to_owned(), 10).await.unwrap(), []);
+    assert_eq!(store.search(SearchQuery::new(UserId::FIRST, "origin", 10)).await.unwrap(), []);
     branch.branch(&*store, id(3), Seq(3)).await.assert_read(&*store).await;
 }
 

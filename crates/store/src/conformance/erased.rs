@@ -5,7 +5,7 @@ use session::{Command, Epoch, MessageKey, Seq, UserId};
 use super::Fresh;
 use super::author::{Author, NODE, START, id, post, post_with_file, post_with_key};
 use super::lists::list;
-use crate::catalog::Shelf;
+use crate::catalog::{SearchQuery, Shelf};
 use crate::{AppendError, ClaimError, Claiming, OpenError, ReadError, Snapshot, Store};
 
 /// A session with everything that a store can hold of one, and a second id.
@@ -36,7 +36,7 @@ async fn assert_gone(store: &dyn Store, author: &Author) {
     assert_eq!(store.open_runs().await, Ok(Vec::new()));
     assert_eq!(list(store, Shelf::Active).await, []);
     store.settle().await.unwrap();
-    assert_eq!(store.search(UserId::FIRST, "herons".to_owned(), 10).await, Ok(Vec::new()));
+    assert_eq!(store.search(SearchQuery::new(UserId::FIRST, "herons", 10)).await, Ok(Vec::new()));
 }
 
 pub async fn an_erased_session_is_gone_and_its_ids_stay_used(fresh: &dyn Fresh) {
@@ -168,7 +168,7 @@ pub async fn erasing_one_session_leaves_the_others_alone(fresh: &dyn Fresh) {
             author.answer(&*store, "cranes").await;
         }
         store.settle().await.unwrap();
-        let found = store.search(UserId::FIRST, "storks".to_owned(), 100).await.unwrap();
+        let found = store.search(SearchQuery::new(UserId::FIRST, "storks", 100)).await.unwrap();
         assert!(found.iter().all(|hit| authors.iter().any(|author| author.id() == hit.session)));
         assert_eq!(list(&*store, Shelf::Active).await.len(), authors.len());
         store = fresh.reopen(store);

@@ -4,6 +4,7 @@ use session::{BlobHash, Journal, Progress, RunId, SlotNo, UserId};
 
 use super::Fresh;
 use super::author::{Author, id};
+use crate::catalog::SearchQuery;
 use crate::{OpenRun, Snapshot, Store};
 
 fn snapshot(author: &Author) -> Snapshot {
@@ -63,7 +64,7 @@ pub async fn open_runs_are_those_without_an_end(fresh: &dyn Fresh) {
     assert_eq!(store.open_runs().await, Ok(vec![open(&one), open(&two)]));
     one.answer(&*store, "done").await;
     assert_eq!(store.open_runs().await, Ok(vec![open(&two)]));
-    two.ask(&*store, session::Command::Stop { run: None }).await;
+    two.ask(&*store, session::Command::Stop { run: None, device: None }).await;
     assert_eq!(store.open_runs().await, Ok(Vec::new()));
 }
 
@@ -86,7 +87,7 @@ pub async fn a_run_that_is_being_recovered_stays_open(fresh: &dyn Fresh) {
     author.ask(&*store, heal).await;
     assert_eq!(store.open_runs().await, Ok(Vec::new()));
     store.settle().await.unwrap();
-    let found = store.search(UserId::FIRST, "found again".to_owned(), 10).await.unwrap();
+    let found = store.search(SearchQuery::new(UserId::FIRST, "found again", 10)).await.unwrap();
     assert_eq!(found.len(), 1);
 }
 

@@ -1,10 +1,10 @@
 //! The list of sessions: order, pages, shelves, and what touches a row.
 
-use session::{CallNo, Command, Flag, Outcome, Progress, ProjectId, Time, Usage, UserId};
+use session::{CallNo, Command, Flag, Journal, Outcome, Progress, ProjectId, Time, Usage, UserId};
 
 use super::Fresh;
 use super::author::{Author, NODE, START, id};
-use crate::catalog::{ListQuery, ListRow, Shelf, TagCount, Trashed};
+use crate::catalog::{Counts, Doing, ListQuery, ListRow, SearchQuery, Shelf, TagCount, Trashed};
 use crate::{Claiming, Store};
 
 /// A shelf as a whole.
@@ -48,11 +48,11 @@ pub async fn each_user_has_his_own_list_and_finds_his_own_words(fresh: &dyn Fres
         for (author, of) in &sessions {
             assert_eq!(store.belongs(author.id(), user).await, Ok(*of == user));
         }
-        let hits = store.search(user, "herons".to_owned(), 100).await.unwrap();
+        let hits = store.search(SearchQuery::new(user, "herons", 100)).await.unwrap();
         assert!(hits.iter().all(|hit| own.contains(&hit.session)), "{hits:?}");
         assert_eq!(hits.is_empty(), own.is_empty());
         // Others' words do not use up the page.
-        assert_eq!(store.search(user, "herons".to_owned(), 1).await.unwrap().len(), own.len().min(1));
+        assert_eq!(store.search(SearchQuery::new(user, "herons", 1)).await.unwrap().len(), own.len().min(1));
     }
     // Where a page begins tells nothing of sessions that are somebody else's.
     let time =
@@ -156,7 +156,12 @@ pub async fn chunks_and_maintenance_leave_the_list_alone(fresh: &dyn Fresh) {
     assert_eq!(list(&*store, Shelf::Active).await, before);
     // A run that a crash ended is closed, and nobody did anything.
     author.ask(&*store, Command::Interrupt { reason: session::InterruptReason::Crash }).await;
-    let closed = vec![ListRow { run: None, interrupted: 1, ..before[0].clone() }];
+    let closed = vec![ListRow {
+        run: None,
+        interrupted: 1,
+        needs: Some(session::Need::Interrupted),
+        ..before[0].clone()
+    }];
     assert_eq!(list(&*store, Shelf::Active).await, closed);
 }
 
@@ -369,4 +374,52 @@ pub async fn the_trash_is_found_by_how_long_something_is_there(fresh: &dyn Fresh
     assert_eq!(store.trashed(seconds(9), None, 100).await.unwrap(), []);
     store.erase(authors[1].0.claim).await.unwrap();
     assert_eq!(store.trashed(seconds(100), Some((two.since, two.session)), 1).await.unwrap(), [three]);
+}
+
+pub async fn what_goes_on_and_what_waits_for_a_person_is_listed_and_counted(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let narrowed = async |store: &dyn Store, doing| {
+        let query = ListQuery { doing: Some(doing), ..ListQuery::of(UserId::FIRST, Shelf::Active) };
+        let rows = store.list(query).await.unwrap();
+        rows.into_iter().map(|row| row.session).collect::<Vec<_>>()
+    };
+    let mut authors = Vec::new();
+    for number in 0..6 {
+        let mut author = Author::create(&*store, id(number)).await;
+        author.now = seconds(i64::try_from(number).unwrap());
+        authors.push(author);
+    }
+    let fail = || Progress::Failed { error: "no heron".to_owned() };
+    for author in &mut authors[1..5] {
+        author.post(&*store, "question").await;
+    }
+    authors[2].progress(&*store, fail()).await;
+    let interrupted = authors[3].recover(Journal::Unused).events;
+    let ended = |event: &session::Event| matches!(event, session::Event::RunEnded { .. });
+    let upto = interrupted.iter().position(ended).unwrap();
+    authors[3].write(&*store, interrupted[..=upto].to_vec()).await;
+    authors[4].progress(&*store, fail()).await;
+    authors[4].ask(&*store, Command::SetFlag { flag: Flag::Archived, on: true }).await;
+    let other = Author::create_for(&*store, id(9), UserId(id(901).0)).await;
+    let mut store = store;
+    for _ in 0..2 {
+        assert_eq!(narrowed(&*store, Doing::Live).await, [id(1)]);
+        assert_eq!(narrowed(&*store, Doing::NeedsPerson).await, [id(3), id(2)]);
+        let counts = Counts { active: 5, archived: 1, trash: 0, live: 1, needs_person: 2 };
+        assert_eq!(store.counts(UserId::FIRST).await.unwrap(), counts);
+        assert_eq!(store.counts(other.state.user).await.unwrap(), Counts { active: 1, ..Counts::default() });
+        for author in &authors {
+            assert_eq!(store.row(author.id()).await.unwrap(), Some(row(author)));
+        }
+        assert_eq!(store.row(id(77)).await.unwrap(), None);
+        store = fresh.reopen(store);
+    }
+    // Whatever a person does about it ends it.
+    authors[2].ask(&*store, Command::Retry).await;
+    assert_eq!(narrowed(&*store, Doing::NeedsPerson).await, [id(3)]);
+    assert_eq!(narrowed(&*store, Doing::Live).await, [id(2), id(1)]);
+    authors[2].answer(&*store, "a heron").await;
+    authors[3].ask(&*store, Command::Undo { from: None }).await;
+    assert_eq!(narrowed(&*store, Doing::NeedsPerson).await, []);
+    assert_eq!(narrowed(&*store, Doing::Live).await, [id(1)]);
 }

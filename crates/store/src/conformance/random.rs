@@ -11,7 +11,7 @@ use super::Fresh;
 use super::author::{Author, NODE, id, read_all};
 use super::lists::list;
 use crate::blob::Blobs;
-use crate::catalog::{Hit, ListQuery, Shelf};
+use crate::catalog::{Hit, ListQuery, SearchQuery, Shelf};
 use crate::memory::MemoryStore;
 use crate::{Append, Catalog, Claiming, LogStore, Snapshot, Store};
 
@@ -324,7 +324,7 @@ impl World {
 
 /// What is found, in an order that does not depend on when it was indexed.
 async fn found(store: &dyn Store, words: &str) -> Vec<Hit> {
-    let mut found = store.search(UserId::FIRST, words.to_owned(), usize::MAX).await.unwrap();
+    let mut found = store.search(SearchQuery::new(UserId::FIRST, words, usize::MAX)).await.unwrap();
     found.sort();
     found
 }

@@ -141,11 +141,11 @@ pub async fn turns_are_the_same_however_often_they_are_settled(fresh: &dyn Fresh
         [
             post("queued"),
             Command::EditQueued { turn: TurnId(turn.0 + 2), message: Message::text("edited") },
-            Command::Stop { run: None },
+            Command::Stop { run: None, device: None },
             Command::Undo { from: None },
             Command::PutBack,
             Command::Continue,
-            Command::Stop { run: None },
+            Command::Stop { run: None, device: None },
         ]
     };
     for _ in 0..3 {

@@ -10,7 +10,8 @@ use session::{
 
 use crate::binding::{Binding, Bound, ChatRow};
 use crate::catalog::{
-    Document, Hit, ListQuery, ListRow, Shelf, TagCount, Trashed, TurnIndex, TurnRow, document,
+    Counts, Document, Hit, ListQuery, ListRow, SearchQuery, Shelf, TagCount, Trashed, TurnIndex, TurnRow,
+    document,
 };
 use crate::claim::HEARTBEAT_MICROS_MAX;
 use crate::error::{AppendError, ClaimError, OpenError, ReadError};
@@ -252,6 +253,7 @@ impl State {
             .filter(|row| row.user == query.user && row.shelf() == query.shelf)
             .filter(|row| query.project.is_none() || row.project == query.project)
             .filter(|row| query.tag.as_ref().is_none_or(|tag| row.tags.contains(tag)))
+            .filter(|row| query.doing.is_none_or(|doing| row.is(doing)))
             .map(|row| (place(row.active_at, row.session), row))
             .filter(|(place, _)| before.is_none_or(|before| *place < before))
             .collect();
@@ -305,15 +307,30 @@ impl State {
         log.is_some_and(|log| log.list_row().user == user)
     }
 
-    pub(super) fn search(&self, user: UserId, words: &str, count: usize) -> Vec<Hit> {
+    pub(super) fn row(&self, session: SessionId) -> Option<ListRow> {
+        let at = self.ids.get(&session).copied().flatten()?;
+        Some(&self.logs[at]).filter(|log| !log.own().is_empty()).map(Log::list_row)
+    }
+
+    pub(super) fn counts(&self, user: UserId) -> Counts {
+        let mut counts = Counts::default();
+        for row in self.rows().filter(|row| row.user == user) {
+            counts.add(&row);
+        }
+        counts
+    }
+
+    pub(super) fn search(&self, query: &SearchQuery) -> Vec<Hit> {
         let phrases: Vec<_> =
-            words.split_whitespace().map(tokens).filter(|phrase| !phrase.is_empty()).collect();
+            query.words.split_whitespace().map(tokens).filter(|phrase| !phrase.is_empty()).collect();
         if phrases.is_empty() {
             return Vec::new();
         }
         let mut found = Vec::new();
-        for log in self.logs.iter().filter(|log| log.list_row().user == user) {
-            for (time, document) in log.documents() {
+        for log in self.logs.iter().filter(|log| query.reaches(&log.list_row())) {
+            for (time, document) in
+                log.documents().into_iter().filter(|(_, document)| query.wants(document.kind))
+            {
                 let text = tokens(&document.text);
                 let has = |phrase: &Vec<String>| text.windows(phrase.len()).any(|window| window == phrase);
                 if phrases.iter().all(has) {
@@ -323,7 +340,7 @@ impl State {
         }
         // The sort keeps the order of a log where times are equal.
         found.sort_by_key(|(time, _)| *time);
-        found.into_iter().rev().take(count).map(|(_, hit)| hit).collect()
+        found.into_iter().rev().take(query.count).map(|(_, hit)| hit).collect()
     }
 
     /// A log by the id under which it was made, also when that no longer leads to it.

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use rusqlite::{TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Row, TransactionBehavior, params};
 use session::{ProjectId, Time, UserId};
 
 use super::{People, PeopleError, blob, uuid};
@@ -16,6 +16,30 @@ pub struct Project {
     pub id: ProjectId,
     pub name: String,
     pub created_at: Time,
+    /// Who answers there unless a message says otherwise; none: as elsewhere.
+    pub model: Option<String>,
+    /// What the model is told there, after what it is told everywhere.
+    pub instructions: Option<String>,
+}
+
+/// What is to be changed of a project; what is none stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectChange {
+    pub name: Option<String>,
+    pub model: Option<Option<String>>,
+    pub instructions: Option<Option<String>>,
+}
+
+const PROJECT: &str = "id, name, created_at, model, instructions";
+
+fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
+    Ok(Project {
+        id: ProjectId(uuid(row, 0)?),
+        name: row.get(1)?,
+        created_at: Time(row.get(2)?),
+        model: row.get(3)?,
+        instructions: row.get(4)?,
+    })
 }
 
 impl People {
@@ -25,13 +49,22 @@ impl People {
     /// When the file cannot be read.
     pub fn projects(&self, user: UserId) -> Result<Vec<Project>, PeopleError> {
         let connection = self.reading();
-        let mut select = connection.prepare_cached(
-            "SELECT id, name, created_at FROM projects WHERE user = ? ORDER BY name COLLATE NOCASE, id",
-        )?;
-        let rows = select.query_map([blob(user)], |row| {
-            Ok(Project { id: ProjectId(uuid(row, 0)?), name: row.get(1)?, created_at: Time(row.get(2)?) })
-        })?;
+        let mut select = connection.prepare_cached(&format!(
+            "SELECT {PROJECT} FROM projects WHERE user = ? ORDER BY name COLLATE NOCASE, id"
+        ))?;
+        let rows = select.query_map([blob(user)], project)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// A project of a user.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn project(&self, user: UserId, id: ProjectId) -> Result<Option<Project>, PeopleError> {
+        let connection = self.reading();
+        let sql = format!("SELECT {PROJECT} FROM projects WHERE user = ? AND id = ?");
+        let mut select = connection.prepare_cached(&sql)?;
+        Ok(select.query_row(params![blob(user), id.0.as_bytes()], project).optional()?)
     }
 
     /// Whether a user has a project.
@@ -52,9 +85,16 @@ impl People {
         let mut connection = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute(
-            "INSERT INTO projects (user, id, name, created_at) VALUES (?, ?, ?, ?)
+            "INSERT INTO projects (user, id, name, created_at, model, instructions) VALUES (?, ?, ?, ?, ?, ?)
              ON CONFLICT (user, id) DO UPDATE SET name = excluded.name",
-            params![blob(user), project.id.0.as_bytes(), project.name, project.created_at.0],
+            params![
+                blob(user),
+                project.id.0.as_bytes(),
+                project.name,
+                project.created_at.0,
+                project.model,
+                project.instructions
+            ],
         )?;
         let count: usize =
             transaction
@@ -65,14 +105,32 @@ impl People {
         Ok(transaction.commit()?)
     }
 
-    /// Gives a project another name. Answers no when the user has none by that id.
+    /// Changes a project. Answers no when the user has none by that id.
     ///
     /// # Errors
     /// When nothing could be kept.
-    pub fn rename_project(&self, user: UserId, project: ProjectId, name: &str) -> Result<bool, PeopleError> {
+    pub fn change_project(
+        &self,
+        user: UserId,
+        project: ProjectId,
+        change: &ProjectChange,
+    ) -> Result<bool, PeopleError> {
+        let ProjectChange { name, model, instructions } = change;
         let connection = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let sql = "UPDATE projects SET name = ? WHERE user = ? AND id = ?";
-        Ok(connection.execute(sql, params![name, blob(user), project.0.as_bytes()])? == 1)
+        let changed = connection.execute(
+            "UPDATE projects SET name = coalesce(?3, name), model = iif(?4, ?5, model),
+                 instructions = iif(?6, ?7, instructions) WHERE user = ?1 AND id = ?2",
+            params![
+                blob(user),
+                project.0.as_bytes(),
+                name,
+                model.is_some(),
+                model.clone().flatten(),
+                instructions.is_some(),
+                instructions.clone().flatten()
+            ],
+        )?;
+        Ok(changed == 1)
     }
 
     /// Takes a project away; its sessions stay, and stand in none. Answers no when the user has none by that id.
@@ -103,7 +161,13 @@ mod tests {
     }
 
     fn project(number: u128, name: &str) -> Project {
-        Project { id: ProjectId(Uuid::from_u128(number)), name: name.to_owned(), created_at: NOW }
+        Project {
+            id: ProjectId(Uuid::from_u128(number)),
+            name: name.to_owned(),
+            created_at: NOW,
+            model: None,
+            instructions: None,
+        }
     }
 
     #[test]
@@ -113,7 +177,8 @@ mod tests {
         drop(open(&file).unwrap());
         let set = |sql: &str| Connection::open(&file).unwrap().execute_batch(sql).unwrap();
         set(
-            "DROP TABLE drafts; DROP TABLE projects; DROP TABLE secrets; DROP INDEX audit_by_action; PRAGMA user_version = 1",
+            "DROP TABLE drafts; DROP TABLE projects; DROP TABLE secrets; DROP INDEX audit_by_action; DROP TABLE settings;
+             DROP TABLE models; DROP TABLE preferences; PRAGMA user_version = 1",
         );
         let people = open(&file).unwrap();
         assert_eq!(people.users().unwrap().len(), 1, "its users are still there, and no second first one");
@@ -135,8 +200,9 @@ mod tests {
         // The same id is another project for somebody else.
         people.put_project(bob, &project(1, "Boats")).unwrap();
         let (one, two) = (project(1, "x").id, project(2, "x").id);
+        let mine = ProjectChange { name: Some("mine".to_owned()), ..ProjectChange::default() };
         assert!(
-            !people.rename_project(bob, two, "mine").unwrap() && !people.delete_project(bob, two).unwrap()
+            !people.change_project(bob, two, &mine).unwrap() && !people.delete_project(bob, two).unwrap()
         );
         assert!(people.has_project(bob, one).unwrap() && !people.has_project(bob, two).unwrap());
         assert!(people.delete_project(bob, one).unwrap());
@@ -147,10 +213,35 @@ mod tests {
     }
 
     #[test]
+    fn a_change_leaves_what_it_does_not_name() {
+        let directory = TempDir::new().unwrap();
+        let people = open(&directory.path().join("people.db")).unwrap();
+        let birds = project(1, "Birds");
+        people.put_project(UserId::FIRST, &birds).unwrap();
+        let text = |text: &str| Some(text.to_owned());
+        let change = |change: ProjectChange| {
+            assert!(people.change_project(UserId::FIRST, birds.id, &change).unwrap());
+            people.project(UserId::FIRST, birds.id).unwrap().unwrap()
+        };
+        let both =
+            ProjectChange { name: None, model: Some(text("big")), instructions: Some(text("Be brief.")) };
+        let expected = Project { model: text("big"), instructions: text("Be brief."), ..birds.clone() };
+        assert_eq!(change(both), expected);
+        let renamed = ProjectChange { name: text("Bees"), ..ProjectChange::default() };
+        assert_eq!(change(renamed), Project { name: "Bees".to_owned(), ..expected });
+        let cleared = ProjectChange { model: Some(None), ..ProjectChange::default() };
+        assert_eq!(change(cleared).model, None);
+        // Made again, it gets the name and stays as it is otherwise.
+        people.put_project(UserId::FIRST, &birds).unwrap();
+        let again = people.project(UserId::FIRST, birds.id).unwrap().unwrap();
+        assert_eq!(again, Project { instructions: text("Be brief."), ..birds });
+    }
+
+    #[test]
     fn projects_of_a_user_are_bounded() {
         let directory = TempDir::new().unwrap();
         let people = open(&directory.path().join("people.db")).unwrap();
-        let filled = "INSERT INTO projects SELECT x'00000000000000000000000000000000', randomblob(16), 'n', 0
+        let filled = "INSERT INTO projects (user, id, name, created_at) SELECT x'00000000000000000000000000000000', randomblob(16), 'n', 0
             FROM (WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT i FROM n)";
         people.writing.lock().unwrap().execute_batch(filled).unwrap();
         let refused = people.put_project(UserId::FIRST, &project(1, "one more"));

@@ -7,6 +7,10 @@ use super::{By, People, PeopleError, Role, blob, uuid};
 
 const USER: &str = "id, name, role, disabled, password IS NOT NULL, created_at";
 
+/// The same beside another table.
+pub(super) const USER_OF_JOIN: &str =
+    "users.id, users.name, users.role, users.disabled, users.password IS NOT NULL, users.created_at";
+
 /// Someone who uses the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
@@ -130,7 +134,7 @@ impl People {
     }
 }
 
-fn user(row: &Row<'_>) -> rusqlite::Result<User> {
+pub(super) fn user(row: &Row<'_>) -> rusqlite::Result<User> {
     Ok(User {
         id: UserId(uuid(row, 0)?),
         name: row.get(1)?,

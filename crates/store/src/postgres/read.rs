@@ -8,7 +8,9 @@ use session::{
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::catalog::{DocumentKind, Hit, ListQuery, ListRow, TagCount, Trashed, TurnRow};
+use crate::catalog::{
+    Counts, DocumentKind, Doing, Hit, ListQuery, ListRow, SaidBy, SearchQuery, TagCount, Trashed, TurnRow,
+};
 use crate::error::{OpenError, ReadError};
 use crate::{Binding, ChatRow, KeyUse, OpenRun, Opened, Snapshot};
 
@@ -184,6 +186,11 @@ pub(super) async fn list(client: &Client, query: ListQuery) -> Result<Vec<ListRo
         asked.push(tag);
         narrowed += &format!(" AND tag = ${}", asked.len());
     }
+    narrowed += match query.doing {
+        None => "",
+        Some(Doing::Live) => " AND live",
+        Some(Doing::NeedsPerson) => " AND needs",
+    };
     let sql = format!(
         "SELECT row FROM {from} WHERE {order}.user_id = $1 AND {order}.shelf = $2
          AND ({order}.active_at, {order}.no) < ($3, $4){narrowed}
@@ -191,6 +198,27 @@ pub(super) async fn list(client: &Client, query: ListQuery) -> Result<Vec<ListRo
     );
     let rows = client.query(&sql, &asked).await?;
     Ok(rows.iter().filter_map(|row| serde_json::from_str(row.get(0)).ok()).collect())
+}
+
+pub(super) async fn row(client: &Client, session: SessionId) -> Result<Option<ListRow>, Fault> {
+    let sql = "SELECT row FROM session_ids JOIN list USING (no) WHERE id = $1 AND shelf >= 0";
+    let row = client.query_opt(sql, &[&session.0]).await?;
+    Ok(row.and_then(|row| serde_json::from_str(row.get(0)).ok()))
+}
+
+pub(super) async fn counts(client: &Client, user: UserId) -> Result<Counts, Fault> {
+    let sql =
+        "SELECT count(*) FILTER (WHERE shelf = 0) AS active, count(*) FILTER (WHERE shelf = 1) AS archived,
+               count(*) FILTER (WHERE shelf = 2) AS trash, count(*) FILTER (WHERE shelf = 0 AND live) AS live,
+               count(*) FILTER (WHERE shelf = 0 AND needs) AS needs FROM list WHERE user_id = $1";
+    let row = client.query_one(sql, &[&user.0]).await?;
+    Ok(Counts {
+        active: number(&row, "active"),
+        archived: number(&row, "archived"),
+        trash: number(&row, "trash"),
+        live: number(&row, "live"),
+        needs_person: number(&row, "needs"),
+    })
 }
 
 pub(super) async fn tags(client: &Client, user: UserId, count: usize) -> Result<Vec<TagCount>, Fault> {
@@ -247,13 +275,9 @@ pub(super) async fn turns(
     Ok(rows.iter().map(turn).collect())
 }
 
-pub(super) async fn search(
-    client: &Client,
-    user: UserId,
-    words: &str,
-    count: usize,
-) -> Result<Vec<Hit>, Fault> {
-    let phrases: Vec<String> = words
+pub(super) async fn search(client: &Client, query: &SearchQuery) -> Result<Vec<Hit>, Fault> {
+    let phrases: Vec<String> = query
+        .words
         .split_whitespace()
         .map(|part| spaced(part, part.len() * 4))
         .filter(|part| !part.is_empty())
@@ -264,13 +288,24 @@ pub(super) async fn search(
     let sql = "SELECT logs.key, turn, run FROM documents JOIN logs USING (no) JOIN list USING (no)
                WHERE user_id = $4 AND NOT EXISTS (SELECT 1 FROM unnest($1::TEXT[]) AS phrase (text)
                    WHERE NOT words @@ phraseto_tsquery('simple', phrase.text))
-               AND words @@ phraseto_tsquery('simple', $2) ORDER BY id DESC LIMIT $3";
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    let rows = client.query(sql, &[&phrases, &phrases[0], &count, &user.0]).await?;
+               AND words @@ phraseto_tsquery('simple', $2) AND shelf = ANY($5)
+               AND ($6::UUID IS NULL OR project = $6) AND ($7::BIGINT IS NULL OR active_at >= $7)
+               AND ($8::TEXT IS NULL OR EXISTS (SELECT 1 FROM list_tags WHERE list_tags.no = list.no AND tag = $8))
+               AND ($9::BOOLEAN IS NULL OR ((run = 0) = $9 AND turn > 0)) ORDER BY id DESC LIMIT $3";
+    let count = i64::try_from(query.count).unwrap_or(i64::MAX);
+    let shelves: Vec<i16> = query.shelves.iter().map(|shelf| shelf_number(*shelf)).collect();
+    let project = query.project.map(|project| project.0);
+    let since = query.active_since.map(|time| time.0);
+    let by_person = query.said_by.map(|said_by| said_by == SaidBy::Person);
+    let user = query.user.0;
+    let asked: [&(dyn ToSql + Sync); 9] =
+        [&phrases, &phrases[0], &count, &user, &shelves, &project, &since, &query.tag, &by_person];
+    let rows = client.query(sql, &asked).await?;
     let hit = |row: &Row| Hit {
         session: SessionId(row.get("key")),
         turn: TurnId(number(row, "turn")),
         kind: match number(row, "run") {
+            0 if number(row, "turn") == 0 => DocumentKind::Title,
             0 => DocumentKind::Message,
             run => DocumentKind::Answer(RunId(run)),
         },

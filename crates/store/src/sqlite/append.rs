@@ -172,8 +172,9 @@ pub(super) fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i6
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO list (no, title, named_by_person, created_at, active_at, run, messages, pinned,
-             archived, trashed, remembers, owed, interrupted, resume_pending, shelf, user, trashed_at, project, tags)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             archived, trashed, remembers, owed, interrupted, resume_pending, shelf, user, trashed_at, project, tags,
+             needs)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             no,
@@ -196,6 +197,7 @@ pub(super) fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i6
             row.project.map(|project| *project.0.as_bytes()),
             // A list of strings is never refused.
             serde_json::to_string(&row.tags).unwrap_or_default(),
+            super::read::need_number(row.needs),
         ])?;
     for tag in &row.tags {
         connection

@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_chats.sql"),
     include_str!("migrations/0004_users.sql"),
     include_str!("migrations/0005_organising.sql"),
+    include_str!("migrations/0006_needs.sql"),
 ];
 
 /// Marks a file as ours: "EvTn".

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, ToSql, params};
 use session::{
-    ChatKey, Damage, Entry, Epoch, Fingerprint, Hash, Link, MessageKey, ProjectId, RunId, Seq, SessionId,
-    SlotNo, Time, TurnId, UserId,
+    ChatKey, Damage, Entry, Epoch, Fingerprint, Hash, Link, MessageKey, Need, ProjectId, RunId, Seq,
+    SessionId, SlotNo, Time, TurnId, UserId,
 };
 use uuid::Uuid;
 
-use crate::catalog::{ListQuery, ListRow, TagCount, Trashed, TurnRow};
+use crate::catalog::{Counts, Doing, ListQuery, ListRow, TagCount, Trashed, TurnRow};
 use crate::error::{OpenError, ReadError};
 use crate::{Binding, ChatRow, KeyUse, OpenRun, Opened, Snapshot};
 
@@ -495,7 +495,7 @@ pub(super) fn chats(connection: &Connection) -> Result<Vec<ChatRow>, Fault> {
 
 const LIST_COLUMNS: &str =
     "logs.key, title, named_by_person, created_at, list.active_at, run, messages, pinned, archived,
-    trashed, remembers, owed, interrupted, resume_pending, list.user, trashed_at, project, tags";
+    trashed, remembers, owed, interrupted, resume_pending, list.user, trashed_at, project, tags, needs";
 
 fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
     Ok(ListRow {
@@ -517,7 +517,20 @@ fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
         trashed_at: row.get::<_, Option<i64>>(15)?.map(Time),
         project: row.get::<_, Option<[u8; 16]>>(16)?.map(|id| ProjectId(Uuid::from_bytes(id))),
         tags: serde_json::from_str(row.get_ref(17)?.as_str()?).unwrap_or_default(),
+        needs: match row.get(18)? {
+            1 => Some(Need::Failed),
+            2 => Some(Need::Interrupted),
+            _ => None,
+        },
     })
+}
+
+pub(super) fn need_number(needs: Option<Need>) -> i64 {
+    match needs {
+        None => 0,
+        Some(Need::Failed) => 1,
+        Some(Need::Interrupted) => 2,
+    }
 }
 
 pub(super) fn list_row(connection: &Connection, no: i64) -> Result<Option<ListRow>, Fault> {
@@ -580,6 +593,12 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Lis
         asked.push(tag);
         narrowed += &format!(" AND tag = ?{}", asked.len());
     }
+    // As their indexes say it.
+    narrowed += match query.doing {
+        None => "",
+        Some(Doing::Live) => " AND run IS NOT NULL",
+        Some(Doing::NeedsPerson) => " AND needs > 0",
+    };
     let mut select = connection.prepare_cached(&format!(
         "SELECT {LIST_COLUMNS} FROM {from} JOIN logs ON logs.no = list.no
          WHERE {order}.user = ?1 AND {order}.shelf = ?2 AND ({order}.active_at, {order}.no) < (?3, ?4){narrowed}
@@ -587,6 +606,35 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Lis
     ))?;
     let rows = select.query_map(asked.as_slice(), to_list_row)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn row(connection: &Connection, session: SessionId) -> Result<Option<ListRow>, Fault> {
+    Ok(connection
+        .prepare_cached(&format!(
+            "SELECT {LIST_COLUMNS} FROM session_ids JOIN list USING (no) JOIN logs USING (no)
+             WHERE id = ? AND shelf >= 0"
+        ))?
+        .query_row([session.0.as_bytes()], to_list_row)
+        .optional()?)
+}
+
+pub(super) fn counts(connection: &Connection, user: UserId) -> Result<Counts, Fault> {
+    let mut select = connection.prepare_cached(
+        "SELECT (SELECT count(*) FROM list WHERE user = ?1 AND shelf = 0),
+                (SELECT count(*) FROM list WHERE user = ?1 AND shelf = 1),
+                (SELECT count(*) FROM list WHERE user = ?1 AND shelf = 2),
+                (SELECT count(*) FROM list WHERE user = ?1 AND shelf = 0 AND run IS NOT NULL),
+                (SELECT count(*) FROM list WHERE user = ?1 AND shelf = 0 AND needs > 0)",
+    )?;
+    Ok(select.query_row([user.0.as_bytes()], |row| {
+        Ok(Counts {
+            active: row.get(0)?,
+            archived: row.get(1)?,
+            trash: row.get(2)?,
+            live: row.get(3)?,
+            needs_person: row.get(4)?,
+        })
+    })?)
 }
 
 pub(super) fn tags(connection: &Connection, user: UserId, count: usize) -> Result<Vec<TagCount>, Fault> {

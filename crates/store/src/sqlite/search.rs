@@ -7,12 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, params};
-use session::{RunId, Seq, SessionId, TurnId, UserId};
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
+use session::{RunId, Seq, SessionId, TurnId};
 use uuid::Uuid;
 
-use crate::catalog::{Document, DocumentKind, Hit};
+use crate::catalog::{Document, DocumentKind, Hit, SaidBy, SearchQuery};
 
+use super::append::shelf_number;
 use super::disk::moment;
 use super::source::{OnDamage, Source};
 use super::tail::Tail;
@@ -20,7 +21,7 @@ use super::{Fault, background, checkpoint, wal};
 
 /// Marks a file as ours: "EvTs". Another form of the tables gets another number, and the file is made anew.
 const APPLICATION_ID: i64 = 0x4576_5473;
-const FORM: i64 = 2;
+const FORM: i64 = 3;
 
 /// Sessions whose words are made durable together when the file is made anew.
 const REBUILT_AT_ONCE: usize = 500;
@@ -390,7 +391,7 @@ fn documents(
 
 fn run_of(kind: DocumentKind) -> Option<u64> {
     match kind {
-        DocumentKind::Message => None,
+        DocumentKind::Title | DocumentKind::Message => None,
         DocumentKind::Answer(run) => Some(run.0),
     }
 }
@@ -422,15 +423,9 @@ fn note<'a>(connection: &Connection, no: i64, document: &'a Document) -> Result<
 }
 
 /// The newest documents that have all the words. `connection` reads the logs; the words are attached to it.
-pub(super) fn find(
-    connection: &Connection,
-    path: &Path,
-    user: UserId,
-    words: &str,
-    count: usize,
-) -> Result<Vec<Hit>, Fault> {
+pub(super) fn find(connection: &Connection, path: &Path, query: &SearchQuery) -> Result<Vec<Hit>, Fault> {
     // Each word is quoted, so that no character of a search is read as an operator.
-    let words = words.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty());
+    let words = query.words.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty());
     let quoted: Vec<String> = words.map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
     if quoted.is_empty() {
         return Ok(Vec::new());
@@ -441,22 +436,48 @@ pub(super) fn find(
     if !attached {
         connection.execute("ATTACH ? AS words", [path.to_string_lossy()])?;
     }
-    let mut select = connection.prepare_cached(
+    let (user, words) = (query.user.0.as_bytes(), quoted.join(" "));
+    let count = i64::try_from(query.count).unwrap_or(i64::MAX);
+    let shelves: Vec<String> = query.shelves.iter().map(|shelf| shelf_number(*shelf).to_string()).collect();
+    let mut narrowed = format!(" AND list.shelf IN ({})", shelves.join(", "));
+    narrowed += match query.said_by {
+        None => "",
+        Some(SaidBy::Person) => " AND documents.run IS NULL AND turn > 0",
+        Some(SaidBy::Agent) => " AND documents.run IS NOT NULL",
+    };
+    let (project, since) =
+        (query.project.map(|project| *project.0.as_bytes()), query.active_since.map(|time| time.0));
+    let mut asked: Vec<&dyn ToSql> = vec![&words, user, &count];
+    if let Some(project) = &project {
+        asked.push(project);
+        narrowed += &format!(" AND list.project = ?{}", asked.len());
+    }
+    if let Some(tag) = &query.tag {
+        asked.push(tag);
+        narrowed += &format!(
+            " AND EXISTS (SELECT 1 FROM main.list_tags AS tags WHERE tags.no = list.no AND tag = ?{})",
+            asked.len()
+        );
+    }
+    if let Some(since) = &since {
+        asked.push(since);
+        narrowed += &format!(" AND list.active_at >= ?{}", asked.len());
+    }
+    let mut select = connection.prepare_cached(&format!(
         // In this order, so that reading ends with the last document that is wanted.
         "SELECT logs.key, turn, documents.run FROM words.fulltext
          CROSS JOIN words.documents AS documents ON documents.id = fulltext.rowid
          CROSS JOIN main.logs AS logs USING (no) CROSS JOIN main.list AS list USING (no)
-         WHERE fulltext MATCH ? AND trunk = 0 AND user = ? ORDER BY fulltext.rowid DESC LIMIT ?",
-    )?;
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    let rows = select.query_map(params![quoted.join(" "), user.0.as_bytes(), count], |row| {
-        Ok(Hit {
-            session: SessionId(Uuid::from_bytes(row.get(0)?)),
-            turn: TurnId(row.get(1)?),
-            kind: row
-                .get::<_, Option<u64>>(2)?
-                .map_or(DocumentKind::Message, |run| DocumentKind::Answer(RunId(run))),
-        })
+         WHERE fulltext MATCH ?1 AND trunk = 0 AND user = ?2{narrowed} ORDER BY fulltext.rowid DESC LIMIT ?3"
+    ))?;
+    let rows = select.query_map(asked.as_slice(), |row| {
+        let turn = TurnId(row.get(1)?);
+        let kind = match row.get::<_, Option<u64>>(2)? {
+            Some(run) => DocumentKind::Answer(RunId(run)),
+            None if turn == TurnId(0) => DocumentKind::Title,
+            None => DocumentKind::Message,
+        };
+        Ok(Hit { session: SessionId(Uuid::from_bytes(row.get(0)?)), turn, kind })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

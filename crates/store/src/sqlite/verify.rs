@@ -337,9 +337,10 @@ fn compare(
     let listed = read::list_row(connection, no)?;
     if let (Some(listed), Some(row)) = (&listed, &mut told.row) {
         // Logs that are older than this count began it at zero, and what was in the trash before its time was kept went
-        // there when the store was brought to that schema.
+        // there when the store was brought to that schema. What waits for a person is known since then as well.
         row.interrupted = listed.interrupted;
         row.trashed_at = row.trashed_at.and(listed.trashed_at);
+        row.needs = row.needs.and(listed.needs);
     }
     if listed != told.row {
         wrong.push(format!("the list says {listed:?}, its log {:?}", told.row));

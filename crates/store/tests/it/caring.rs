@@ -83,7 +83,8 @@ async fn a_backup_of_a_store_in_use_is_restored_as_a_prefix_under_higher_epochs(
     assert!(claim.epoch.0 > claimed.epoch.0 + 1_000_000, "{claim:?} {claimed:?}");
     assert_eq!(restored.blob(blob).await.unwrap().unwrap(), b"a picture");
     restored.settle().await.unwrap();
-    let hits = restored.search(session::UserId::FIRST, "elsewhere".to_owned(), 10).await.unwrap();
+    let hits =
+        restored.search(store::SearchQuery::new(session::UserId::FIRST, "elsewhere", 10)).await.unwrap();
     assert_eq!(hits.len(), 1, "words are made anew");
 }
 

@@ -16,7 +16,7 @@ use crate::{node, session_id};
 const NOW: Time = Time(1_800_000_000_000_000);
 
 fn stop() -> Command {
-    Command::Stop { run: None }
+    Command::Stop { run: None, device: None }
 }
 
 fn rename() -> Command {

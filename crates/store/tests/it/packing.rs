@@ -57,7 +57,7 @@ async fn a_long_run_is_packed_while_it_goes_on_and_reads_the_same() {
     // The answer is one document, though it came in many packs.
     let hit = Hit { session: session_id(1), turn, kind: DocumentKind::Answer(run) };
     assert_eq!(
-        store.search(UserId::FIRST, "chunk0 chunk5999 chunk11999".to_owned(), 10).await,
+        store.search(store::SearchQuery::new(UserId::FIRST, "chunk0 chunk5999 chunk11999", 10)).await,
         Ok(vec![hit])
     );
 }

@@ -32,7 +32,7 @@ async fn made(directory: &Path) -> (Vec<Hit>, Author) {
 type Loss<'a> = (&'a str, &'a dyn Fn(&Path));
 
 async fn found(store: &SqliteStore, words: &str) -> Vec<Hit> {
-    let mut hits = store.search(UserId::FIRST, words.to_owned(), 100).await.unwrap();
+    let mut hits = store.search(store::SearchQuery::new(UserId::FIRST, words, 100)).await.unwrap();
     hits.sort();
     hits
 }
@@ -102,7 +102,7 @@ async fn without_words_search_says_so_and_erasing_owes_them() {
     fs::create_dir(&words).unwrap();
     let store = SqliteStore::open(settings(directory.path())).unwrap();
     store
-        .search(UserId::FIRST, "heron".to_owned(), 100)
+        .search(store::SearchQuery::new(UserId::FIRST, "heron", 100))
         .await
         .expect_err("search that is off finds nothing, and says why");
     let erased = store.erase(author.claim).await;

@@ -192,7 +192,9 @@ fn measure_search(
         for _ in 0..9 {
             let (time, hits, bare_time, bare_hits) = runtime.block_on(async {
                 let begun = Instant::now();
-                let hits = store.search(session::UserId::FIRST, words.clone(), NEWEST).await?;
+                let hits = store
+                    .search(store::SearchQuery::new(session::UserId::FIRST, words.clone(), NEWEST))
+                    .await?;
                 let time = millis(begun.elapsed());
                 let quoted = words.split(' ').map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" ");
                 let (bare_time, bare_hits) = hop(bare, move |bare| search_in(bare, &quoted)).await?;

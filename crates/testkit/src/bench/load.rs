@@ -64,7 +64,7 @@ impl Load {
         let stream = Arc::new(Stream::new());
         let mut settings = Settings::new(place::spool(directory));
         (settings.slots, settings.slots_max) = (slots, slots);
-        settings.after_crash = AfterCrash::Wait;
+        settings.after_crash = AfterCrash::Wait.into();
         let started = Hub::start(store.clone(), stream.clone(), Arc::new(SystemClock), settings);
         let hub = runtime.block_on(started)?;
         Ok(Self { runtime, hub, store, stream, readers: Vec::new() })
@@ -278,7 +278,7 @@ impl Runner for Stream {
         .boxed()
     }
 
-    fn title(&self, _: session::Prompt) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, _: hub::TitleRequest) -> BoxFuture<'static, Option<String>> {
         std::future::ready(None).boxed()
     }
 }

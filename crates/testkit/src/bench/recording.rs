@@ -8,9 +8,9 @@ use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time
 use store::blob::Blobs;
 use store::sqlite::SqliteStore;
 use store::{
-    Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Hit,
-    KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, StoreError,
-    TagCount, Trashed, TurnRow,
+    Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Counts,
+    Hit, KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, SearchQuery, Snapshot,
+    StoreError, TagCount, Trashed, TurnRow,
 };
 
 /// Entries that were committed together, each with its session.
@@ -146,13 +146,16 @@ impl Catalog for RecordingStore {
         self.store.belongs(session, user)
     }
 
-    fn search(
-        &self,
-        user: UserId,
-        words: String,
-        count: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
-        self.store.search(user, words, count)
+    fn row(&self, session: SessionId) -> BoxFuture<'_, Result<Option<ListRow>, StoreError>> {
+        self.store.row(session)
+    }
+
+    fn counts(&self, user: UserId) -> BoxFuture<'_, Result<Counts, StoreError>> {
+        self.store.counts(user)
+    }
+
+    fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        self.store.search(query)
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {

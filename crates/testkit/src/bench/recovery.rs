@@ -47,7 +47,7 @@ impl Runner for Flood {
         .boxed()
     }
 
-    fn title(&self, _: session::Prompt) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, _: hub::TitleRequest) -> BoxFuture<'static, Option<String>> {
         std::future::ready(None).boxed()
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
 fn settings(directory: &Path) -> Settings {
     let mut settings = Settings::new(place::spool(directory));
     (settings.slots, settings.slots_max) = (2, 2);
-    settings.after_crash = AfterCrash::Wait;
+    settings.after_crash = AfterCrash::Wait.into();
     settings
 }
 

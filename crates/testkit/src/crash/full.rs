@@ -101,7 +101,7 @@ async fn refused(stage: &Stage, session: SessionId, round: u64) {
 
 /// A run is stopped, also while the disk is full.
 async fn stop(stage: &Stage, session: SessionId, round: u64) {
-    let command = Command::Stop { run: None };
+    let command = Command::Stop { run: None, device: None };
     if stage.other(session, "stop", command).await.is_none() {
         say(&Line::Broken { why: format!("round {round}: the run was not stopped") });
     }

@@ -60,7 +60,7 @@ async fn talk(stage: &Stage, session: SessionId, name: String, mut dice: Dice, u
             stage.post(session, Post { mode, ..Post::keyed(&more) }).await;
         }
         match dice.below(5) {
-            0 => drop(stage.other(session, "stop", Command::Stop { run: None }).await),
+            0 => drop(stage.other(session, "stop", Command::Stop { run: None, device: None }).await),
             1 => drop(stage.other(session, "retry", Command::Retry).await),
             2 => drop(stage.other(session, "undo", Command::Undo { from: None }).await),
             _ => {}

@@ -62,6 +62,8 @@ async fn list(broken: &mut Broken, store: &dyn Catalog, user: UserId, logs: &Log
         if let Some(stored) = &stored {
             // What was in the trash before its time was kept went there when the store was brought to that schema.
             folded.trashed_at = folded.trashed_at.max(stored.trashed_at.filter(|_| folded.trashed));
+            // What waited for a person before that was kept does so from its next run on.
+            folded.needs = folded.needs.and(stored.needs);
         }
         broken.unless(stored.as_ref() == Some(&folded), || {
             format!("{session}: the list says {stored:?}, the log {folded:?}")
@@ -102,7 +104,7 @@ async fn search(
     for name in names {
         let expected: BTreeSet<Hit> =
             all.iter().filter(|(_, words)| words.contains(name)).map(|(hit, _)| *hit).collect();
-        let hits = store.search(user, name.clone(), usize::MAX).await?;
+        let hits = store.search(store::SearchQuery::new(user, name.clone(), usize::MAX)).await?;
         let found: BTreeSet<Hit> = hits.iter().copied().collect();
         broken.unless(hits.len() == found.len() && found == expected, || {
             format!("search `{name}` finds {hits:?}, the logs have {expected:?}")

@@ -125,7 +125,7 @@ async fn queue_and_steer(stage: &Stage, one: SessionId) {
     stage.post(one, Post { mode: PostMode::Steer, ..Post::plain("m12 words=1") }).await;
     stage.settle().await;
     sleep(millis(25)).await;
-    stage.other(one, "stop", Command::Stop { run: None }).await;
+    stage.other(one, "stop", Command::Stop { run: None, device: None }).await;
     stage.quiet(one).await;
 }
 

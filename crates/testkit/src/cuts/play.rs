@@ -8,7 +8,7 @@ use anyhow::Context;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{Create, Followed, Hub, RunProgress, RunRequest, Runner, SessionHandle, Settings};
-use session::{BlobHash, Command, Entry, Event, Message, PostMode, Prompt, Seq, Time};
+use session::{BlobHash, Command, Entry, Event, Message, PostMode, Seq, Time};
 use store::memory::MemoryStore;
 use tempfile::TempDir;
 
@@ -48,7 +48,7 @@ impl Runner for AgentOfCase {
         Runner::run(&self.agent(), request, progress)
     }
 
-    fn title(&self, _: Prompt) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, _: hub::TitleRequest) -> BoxFuture<'static, Option<String>> {
         std::future::ready(None).boxed()
     }
 }
@@ -120,7 +120,7 @@ impl Stage {
             // Everything before the silence was taken by then, or the run is over already.
             let log = until_end(&session);
             tokio::select! {
-                () = self.wire.silent.notified() => drop(session.submit(Command::Stop { run: None }).await?),
+                () = self.wire.silent.notified() => drop(session.submit(Command::Stop { run: None, device: None }).await?),
                 ended = log => drop(ended?),
             }
         }

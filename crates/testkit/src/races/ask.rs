@@ -172,7 +172,7 @@ fn remove_queued(dice: &mut Dice, _: &Stage, view: &View) -> Option<Ask> {
 }
 
 fn stop(_: &mut Dice, _: &Stage, _: &View) -> Option<Ask> {
-    let command = Command::Stop { run: None };
+    let command = Command::Stop { run: None, device: None };
     Some(Ask { command, effect: "stop".to_owned(), rule: Rule::Stops, ids: IdChange::None })
 }
 
@@ -181,7 +181,7 @@ fn stop_one(dice: &mut Dice, _: &Stage, view: &View) -> Option<Ask> {
     let shown = turn(dice, view).and_then(|turn| dice.pick(&turn.alternatives)).copied();
     let run = if dice.chance(30) { view.run } else { shown };
     let run = run?;
-    let (command, rule) = (Command::Stop { run: Some(run) }, Rule::StopsRun(run.0));
+    let (command, rule) = (Command::Stop { run: Some(run), device: None }, Rule::StopsRun(run.0));
     Some(Ask { command, effect: "stop one".to_owned(), rule, ids: IdChange::None })
 }
 

@@ -61,7 +61,10 @@ pub(super) async fn ask(
     }
     let mut hits = BTreeMap::new();
     for word in words(log) {
-        let found = store.search(UserId::FIRST, word.clone(), log.len()).await.context("search")?;
+        let found = store
+            .search(store::SearchQuery::new(UserId::FIRST, word.clone(), log.len()))
+            .await
+            .context("search")?;
         let found = found.iter().filter(|hit| hit.session == session).map(|hit| (hit.turn, hit.kind));
         hits.insert(word, found.collect());
     }

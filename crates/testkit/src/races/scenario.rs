@@ -183,7 +183,7 @@ fn finish(place: &Place, life: Life, stage: &Arc<Stage>, sums: &mut Sums) -> any
 /// Stops what is going on, and lets brief runs take the queue.
 async fn rest(life: &Life, stage: &Stage) -> anyhow::Result<()> {
     let handle = life.hub.open(stage.anchor());
-    handle.submit(Command::Stop { run: None }).await?;
+    handle.submit(Command::Stop { run: None, device: None }).await?;
     let quiet = async {
         loop {
             let view = handle.view().await?;

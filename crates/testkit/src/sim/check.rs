@@ -323,7 +323,7 @@ fn situations(world: &World, log: &[Entry]) {
                 world.met("a journal could not be read at first");
             }
             Event::RunEnded { end: RunEnd::Interrupted { .. }, .. } => world.met("a run was interrupted"),
-            Event::RunEnded { end: RunEnd::Stopped { by_message: true }, .. } => {
+            Event::RunEnded { end: RunEnd::Stopped { by_message: true, .. }, .. } => {
                 world.met("a message stopped a run");
             }
             Event::RecoverySettled { outcome: RecoveryOutcome::Recovered, .. } => {

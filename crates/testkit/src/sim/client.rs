@@ -276,8 +276,10 @@ async fn stop(world: &Arc<World>, session: SessionId) {
     let Some(Up { process, hub, number, .. }) = world.any_node() else { return };
     let Some(run) = open_run(world, session) else { return };
     let said = world.record().said.get(&(session, run)).copied();
-    let stopped =
-        ask(&process, async { hub.open(session).submit(Command::Stop { run: Some(run) }).await }).await;
+    let stopped = ask(&process, async {
+        hub.open(session).submit(Command::Stop { run: Some(run), device: None }).await
+    })
+    .await;
     let Answered::Yes(_) = stopped else { return };
     if world.record().erased.contains(&session) {
         return;

@@ -11,9 +11,9 @@ use session::{
 };
 use store::blob::Blobs;
 use store::{
-    Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Dead, Hit,
-    KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, Snapshot, StoreError,
-    TagCount, Trashed, TurnRow, Urgency,
+    Append, AppendError, Binding, Bindings, Bound, Catalog, ChatRow, Claim, ClaimError, Claiming, Counts,
+    Dead, Hit, KeyUse, ListQuery, ListRow, LogStore, OpenError, OpenRun, Opened, ReadError, SearchQuery,
+    Snapshot, StoreError, TagCount, Trashed, TurnRow, Urgency,
 };
 
 use super::slots::SimSlots;
@@ -344,15 +344,26 @@ impl Catalog for SimStore {
         .boxed()
     }
 
-    fn search(
-        &self,
-        user: UserId,
-        words: String,
-        count: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+    fn row(&self, session: SessionId) -> BoxFuture<'_, Result<Option<ListRow>, StoreError>> {
         async move {
             self.reach().await?;
-            self.world.truth.search(user, words, count).await
+            self.world.truth.row(session).await
+        }
+        .boxed()
+    }
+
+    fn counts(&self, user: UserId) -> BoxFuture<'_, Result<Counts, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.counts(user).await
+        }
+        .boxed()
+    }
+
+    fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.search(query).await
         }
         .boxed()
     }

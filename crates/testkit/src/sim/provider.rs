@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{RunOver, RunProgress, RunRequest, Runner};
 use session::event::CallStatus;
-use session::{CallNo, Event, Outcome, Progress, Prompt, RunCause, RunId, Seq, SessionId, Usage};
+use session::{CallNo, Event, Outcome, Progress, RunCause, RunId, Seq, SessionId, Usage};
 use tokio::time::Instant;
 
 use super::world::World;
@@ -44,7 +44,7 @@ impl Runner for Provider {
         .boxed()
     }
 
-    fn title(&self, _: Prompt) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, _: hub::TitleRequest) -> BoxFuture<'static, Option<String>> {
         let world = self.world.clone();
         async move {
             world.pause(500).await;

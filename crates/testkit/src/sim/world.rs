@@ -253,7 +253,7 @@ impl Node {
             slots: 4,
             slots_max: 16,
             idle_after: Duration::from_secs(20),
-            after_crash: session::AfterCrash::Continue,
+            after_crash: session::AfterCrash::Continue.into(),
             memory: hub::Remembers(Some(Arc::new(SimMemory(world.clone())))),
             suspend_active_within: None,
         };

@@ -39,6 +39,33 @@ fn found(folder: &Path, canaries: &[String]) -> anyhow::Result<(usize, Vec<Strin
     Ok((files, told))
 }
 
+/// The key of a model that an owner adds.
+const ADDED_KEY: &str = "sk-canary-of-settings-0123456789";
+/// What an owner can be shown.
+const SHOWN: [&str; 12] = [
+    "/sessions",
+    "/users",
+    "/tokens",
+    "/logins",
+    "/audit",
+    "/models",
+    "/settings",
+    "/secrets",
+    "/server/tasks",
+    "/me",
+    "/openapi.json",
+    "/nowhere",
+];
+
+/// Adds a model with a key of its own, and has it asked once.
+fn add_model(owner: &Client, setup: &Setup) -> anyhow::Result<()> {
+    let (url, key) = (&setup.model_url, ADDED_KEY);
+    let described = json!({ "provider": "openai", "url": url, "model": "scripted", "key": key });
+    owner.must("PUT", "/models/added", &described)?;
+    owner.must("POST", "/models/added/test", &json!({}))?;
+    Ok(())
+}
+
 /// T14: tokens, passwords, logins, shares and a model's key through every way, with every word logged; none is in a log, a
 /// file or an answer.
 ///
@@ -71,6 +98,7 @@ pub(super) fn never_told(report: &mut Report, home: &Path) -> anyhow::Result<()>
     let logged_in = send(setup.port, &request("POST", "/api/v1/login", "host: localhost\r\n", &login))?;
     let cookie = logged_in.head.split("__host-everturn=").nth(1).and_then(|rest| rest.split(';').next());
     let cookie = cookie.context("a cookie")?.to_owned();
+    add_model(&owner, &setup)?;
     let wrong = json!({ "name": "bob", "password": "a-canary-of-a-wrong-password" }).to_string();
     send(setup.port, &request("POST", "/api/v1/login", "host: localhost\r\n", &wrong))?;
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("missing").to_owned();
@@ -82,11 +110,10 @@ pub(super) fn never_told(report: &mut Report, home: &Path) -> anyhow::Result<()>
         PASSWORD.to_owned(),
         "a-canary-of-a-wrong-password".to_owned(),
         key.to_owned(),
+        ADDED_KEY.to_owned(),
     ];
     let mut answers = Vec::new();
-    for path in
-        ["/sessions", "/users", "/tokens", "/logins", "/audit", "/models", "/me", "/openapi.json", "/nowhere"]
-    {
+    for path in SHOWN {
         answers.push((path.to_owned(), ask(&owner, "GET", &format!("/api/v1{path}"), "")?));
     }
     for path in [

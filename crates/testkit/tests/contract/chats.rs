@@ -255,7 +255,7 @@ fn g13_the_next_message_goes_to_the_same_session_and_only_a_completed_turn_clear
     let second = busy(&world, "a", script().text("half"));
     assert_eq!((second.session, second.reset), (first.session, None));
     assert_eq!(reason(&world, "a").as_deref(), Some("restart_timeout"), "a message does not clear it");
-    world.submit(&session(&world, &second), session::Command::Stop { run: None });
+    world.submit(&session(&world, &second), session::Command::Stop { run: None, device: None });
     assert_eq!(reason(&world, "a").as_deref(), Some("restart_timeout"), "nor does a stopped turn");
     world.agent.add(script().fail("no"));
     turn(&world, "a", "fails");
@@ -379,7 +379,7 @@ fn g21_there_are_never_two_notes() {
 fn g22_a_history_that_ends_in_tool_results_is_told() {
     let world = World::new();
     let arrived = busy(&world, "a", with_results());
-    world.submit(&session(&world, &arrived), session::Command::Stop { run: None });
+    world.submit(&session(&world, &arrived), session::Command::Stop { run: None, device: None });
     turn(&world, "a", "what now?");
     let told = told(&world);
     assert_eq!(told.len(), 2, "{told:?}");

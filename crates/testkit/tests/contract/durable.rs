@@ -210,7 +210,7 @@ fn p13_a_command_that_is_refused_leaves_the_run_alone() {
         assert!(matches!(world.run(session.submit(command)), Err(CommandError::Rejected(_))));
     }
     // A stop meant for a run that is over.
-    world.submit(&session, Command::Stop { run: Some(session::RunId(1)) });
+    world.submit(&session, Command::Stop { run: Some(session::RunId(1)), device: None });
     go_on.open();
     assert_eq!(lines(&world.until_quiet(&session)), ["user go +go.txt", "text one two three"]);
     assert_eq!(count(&world.log(&session), |event| matches!(event, Event::RunEnded { .. })), 1);

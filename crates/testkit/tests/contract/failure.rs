@@ -127,8 +127,10 @@ fn c11_a_run_whose_worker_is_gone_is_repaired() {
 
 /// Another node on the same store.
 fn another_node(world: &World) -> Hub {
-    let settings =
-        Settings { after_crash: session::AfterCrash::Wait, ..Settings::new(world.path().join("other")) };
+    let settings = Settings {
+        after_crash: session::AfterCrash::Wait.into(),
+        ..Settings::new(world.path().join("other"))
+    };
     let (store, agent, clock) = (world.store(), world.agent.clone(), world.clock.clone());
     world.run(Hub::start(store, agent, clock as Arc<dyn hub::Clock>, settings)).unwrap()
 }

@@ -157,7 +157,7 @@ fn p7_flushing_ends_with_the_run() {
         world.run(held.reached(if stops { 1 } else { 2 }));
         assert!(world.tasks() > tasks, "the run has a task");
         if stops {
-            world.submit(&session, Command::Stop { run: None });
+            world.submit(&session, Command::Stop { run: None, device: None });
         } else {
             held.open();
         }
@@ -179,7 +179,7 @@ fn p7_nothing_is_written_after_the_end_of_a_run() {
     world.submit(&session, post("go", PostMode::Queue));
     world.run(async {
         played.reached(1).await;
-        session.submit(Command::Stop { run: None }).await.unwrap();
+        session.submit(Command::Stop { run: None, device: None }).await.unwrap();
         let mut follower = caught_up(&session).await;
         assert_eq!(within(&mut follower, 2 * FLUSH_MAX).await, None, "something outlived the run");
     });

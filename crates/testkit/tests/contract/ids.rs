@@ -119,7 +119,7 @@ fn assert_gone(world: &World, gone: SessionId) {
     let (rows, handle) = (list(world), world.hub().open(gone));
     let deleted = || CommandError::Deleted(gone);
     assert_eq!(world.run(handle.submit(post("late", PostMode::Queue))), Err(deleted()));
-    assert_eq!(world.run(handle.submit(Command::Stop { run: None })), Err(deleted()));
+    assert_eq!(world.run(handle.submit(Command::Stop { run: None, device: None })), Err(deleted()));
     assert_eq!(world.run(handle.view()), Err(deleted()));
     assert_eq!(world.run(handle.follow(session::Seq(0))).map(drop), Err(deleted().into()));
     let create = Create { session: Some(gone), ..Create::default() };

@@ -83,7 +83,7 @@ fn p2_what_changes_a_row_touches_it_once() {
     touch("message that waits", 1, &|| submit(post("wait", PostMode::Queue)));
     let queued = world.view(&session).queue[0].turn;
     touch("withdrawn", 0, &|| submit(Command::RemoveQueued { turn: queued }));
-    touch("end", 1, &|| submit(Command::Stop { run: None }));
+    touch("end", 1, &|| submit(Command::Stop { run: None, device: None }));
     touch("rename", 1, &|| submit(Command::Rename { title: "named".to_owned() }));
     for flag in [Flag::Pinned, Flag::Archived, Flag::Trashed] {
         touch("flag", 1, &|| submit(Command::SetFlag { flag, on: true }));

@@ -304,7 +304,7 @@ fn m14_only_completed_turns_are_owed_and_completing_commits_nothing() {
     world.agent.add(script().text("half").gate(&played).hold());
     world.post(&session, "stopped");
     world.run(played.reached(1));
-    world.submit(&session, Command::Stop { run: None });
+    world.submit(&session, Command::Stop { run: None, device: None });
     world.agent.add(script().fail("no"));
     world.post(&session, "failed");
     world.until_quiet(&session);

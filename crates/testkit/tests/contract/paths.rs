@@ -20,16 +20,16 @@ const PATHS: &[Path] = &[
     ("tool error", || script().call(1, "read", "{}").result_error(1, "no").text("so"), |_, _| {}),
     ("panic", || script().panic(), |_, _| {}),
     ("panic in mid-stream", || script().text("half").panic(), |_, _| {}),
-    ("stop", hold, |world, session| submit(world, session, Command::Stop { run: None })),
+    ("stop", hold, |world, session| submit(world, session, Command::Stop { run: None, device: None })),
     ("interrupting message", hold, |world, session| {
         submit(world, session, post("third", PostMode::Interrupt))
     }),
     ("steering message", hold, |world, session| {
         submit(world, session, post("third", PostMode::Steer));
-        submit(world, session, Command::Stop { run: None });
+        submit(world, session, Command::Stop { run: None, device: None });
     }),
     ("undo and put back", hold, |world, session| {
-        submit(world, session, Command::Stop { run: None });
+        submit(world, session, Command::Stop { run: None, device: None });
         world.until_quiet(session);
         submit(world, session, Command::Undo { from: None });
         submit(world, session, Command::PutBack);
@@ -42,7 +42,7 @@ const PATHS: &[Path] = &[
     }),
     ("retry in a run", hold, |world, session| submit(world, session, Command::Retry)),
     ("going on", hold, |world, session| {
-        submit(world, session, Command::Stop { run: None });
+        submit(world, session, Command::Stop { run: None, device: None });
         world.until_quiet(session);
         world.agent.add(script().fail("broke"));
         submit(world, session, Command::Retry);
@@ -53,7 +53,7 @@ const PATHS: &[Path] = &[
         world.store().refuse();
         let stop = async {
             let back = async { world.store().take_again() };
-            tokio::join!(session.submit(Command::Stop { run: None }), back).0
+            tokio::join!(session.submit(Command::Stop { run: None, device: None }), back).0
         };
         world.run(stop).unwrap();
     }),

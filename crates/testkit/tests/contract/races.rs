@@ -168,7 +168,7 @@ fn p15_every_state_seen_in_a_race_is_that_of_a_whole_operation() {
         for commands in [
             (0..12).map(|number| post(&format!("message {number}"), PostMode::Queue)).collect(),
             (0..6).map(|number| post(&format!("now {number}"), PostMode::Interrupt)).collect(),
-            again(Command::Stop { run: None }, 12),
+            again(Command::Stop { run: None, device: None }, 12),
             again(Command::Undo { from: None }, 6),
             again(Command::PutBack, 6),
             again(Command::Retry, 12),
@@ -187,7 +187,7 @@ fn p15_every_state_seen_in_a_race_is_that_of_a_whole_operation() {
             if view.run.is_none() && view.queue.is_empty() {
                 break;
             }
-            submit_all(session.clone(), vec![Command::Stop { run: None }]).await;
+            submit_all(session.clone(), vec![Command::Stop { run: None, device: None }]).await;
         }
         stop.store(true, Ordering::Release);
         let mut seen = Vec::new();
@@ -280,7 +280,7 @@ fn p16_a_stop_clears_all_of_a_run_in_one_state() {
         world.agent.add(script().text("half").gate(&held));
         let run = world.submit(&session, post(&format!("go {round}"), PostMode::Queue)).run;
         world.run(held.reached(round));
-        world.submit(&session, Command::Stop { run });
+        world.submit(&session, Command::Stop { run, device: None });
     }
     stop.store(true, Ordering::Release);
     let seen = world.run(async {

@@ -6,7 +6,7 @@ use testkit::{Gate, Script, World, script};
 
 use crate::kit::{cold, count, is_marked, lines, post};
 
-const STOP: Command = Command::Stop { run: None };
+const STOP: Command = Command::Stop { run: None, device: None };
 
 /// Plays a script up to its end, stops the run there, and checks that a cold start reads the same.
 fn stopped(script: Script) -> (View, Vec<String>) {

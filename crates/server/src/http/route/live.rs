@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::super::desk::{Desk, Narrow, OpenStream};
 use super::super::error::{ErrorCode, Problem};
 use super::super::gate::{Gate, Policy};
+use super::super::pages;
 use super::super::wire::{EntryBody, Line};
 use super::sessions::{self, ListBody};
 
@@ -97,6 +98,13 @@ enum Told<'a> {
     },
     /// Changes of the list were missed; it is followed anew.
     ListCutOff {},
+    /// Whether anything can be kept at the moment; told when that changes, and first when it cannot.
+    Store {
+        writable: bool,
+        /// Whether the disk is full.
+        full: bool,
+        problem: Option<&'a str>,
+    },
     Heartbeat {},
 }
 
@@ -111,7 +119,7 @@ impl Told<'_> {
 ///
 /// Say `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}` and `{"follow_list":{}}`; be told `hello`,
 /// `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `draft`, `list`, `line`, `gone`,
-/// `list_cut_off` and, every five seconds of quiet, `heartbeat`.
+/// `list_cut_off`, `store` (whether anything can be kept) and, every five seconds of quiet, `heartbeat`.
 #[utoipa::path(get, path = "/api/v1/live", tag = "events", security(("token" = [])),
     responses((status = 101, description = "A WebSocket"), (status = "default", body = Problem)))]
 async fn live(
@@ -143,7 +151,8 @@ impl Live {
     async fn run(mut self, socket: WebSocket, stream: OpenStream) {
         let (mut sink, mut source) = socket.split();
         let mut end = stream.end();
-        let mut next = Told::Hello { build: BUILD }.frame();
+        let mut next = Told::Hello { build: pages::build() }.frame();
+        self.feeds.push(store(&self.desk).boxed());
         loop {
             let sent = tokio::select! {
                 biased;
@@ -213,9 +222,6 @@ impl Live {
     }
 }
 
-/// The build that serves, as its pages know it.
-const BUILD: &str = env!("CARGO_PKG_VERSION");
-
 async fn close(sink: &mut (impl SinkExt<Message> + Unpin), code: u16) {
     let frame = Message::Close(Some(CloseFrame { code, reason: Utf8Bytes::from_static("") }));
     // Whoever is gone already needs no word.
@@ -250,6 +256,21 @@ fn entries(
             Feed::End => return None,
         };
         Some((frame, (desk, feed)))
+    })
+}
+
+/// Whether anything can be kept, as that changes; nothing as long as it can.
+fn store(desk: &Desk) -> impl futures_util::Stream<Item = Message> + Send + 'static {
+    let mut trouble = desk.trouble();
+    if trouble.borrow().is_some() {
+        trouble.mark_changed();
+    }
+    stream::unfold(trouble, |mut trouble| async move {
+        trouble.changed().await.ok()?;
+        let now = trouble.borrow_and_update().clone();
+        let (writable, full) = (now.is_none(), now.as_ref().is_some_and(|trouble| trouble.full));
+        let problem = now.as_ref().map(|trouble| trouble.reason.as_str());
+        Some((Told::Store { writable, full, problem }.frame(), trouble))
     })
 }
 

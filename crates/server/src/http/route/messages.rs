@@ -99,7 +99,7 @@ async fn stop(
     AtPath(session): AtPath<Uuid>,
     Body(body): Body<StopBody>,
 ) -> Result<Json<Kept>, Problem> {
-    submit(&desk, session, Command::Stop { run: body.run.map(RunId) }).await
+    submit(&desk, session, Command::Stop { run: body.run.map(RunId), device: desk.device() }).await
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]

@@ -1,20 +1,24 @@
 //! Projects, which sessions can be put into, and the tags that are in use.
 
 use axum::Json;
+use axum::extract::State;
 use axum::http::StatusCode;
 use hub::{Clock, SystemClock};
 use serde::{Deserialize, Serialize};
 use session::ProjectId;
 use session::organise::is_visible;
-use store::people::Project;
+use store::people::{Project, ProjectChange};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::super::App;
 use super::super::desk::{Desk, no_project};
 use super::super::error::{ErrorCode, Problem};
-use super::super::extract::{Asked, AtPath, Body};
+use super::super::extract::{Asked, AtPath, Body, said};
 use super::super::gate::{Gate, Policy};
+use super::models::no_model;
+use super::settings::checked_instructions;
 
 /// Characters of a project's name.
 const NAME_CHARS_MAX: usize = 100;
@@ -25,7 +29,7 @@ const TAGS: usize = 200;
 pub(crate) fn add(gate: Gate) -> Gate {
     gate.route(Policy::Read, routes!(list))
         .route(Policy::Write, routes!(make))
-        .route(Policy::Write, routes!(rename, delete))
+        .route(Policy::Write, routes!(change, delete))
         .route(Policy::Read, routes!(tags))
 }
 
@@ -36,11 +40,21 @@ struct ProjectBody {
     name: String,
     /// Microseconds since 1970.
     created_at: i64,
+    /// Who answers there unless a message names another; null: as elsewhere.
+    model: Option<String>,
+    /// What the model is told there, after what it is told everywhere.
+    instructions: Option<String>,
 }
 
 impl From<Project> for ProjectBody {
     fn from(project: Project) -> Self {
-        Self { project: project.id.0, name: project.name, created_at: project.created_at.0 }
+        Self {
+            project: project.id.0,
+            name: project.name,
+            created_at: project.created_at.0,
+            model: project.model,
+            instructions: project.instructions,
+        }
     }
 }
 
@@ -72,30 +86,54 @@ struct MakeBody {
     responses((status = 201, body = ProjectBody), (status = "default", body = Problem)))]
 async fn make(desk: Desk, Body(body): Body<MakeBody>) -> Result<(StatusCode, Json<ProjectBody>), Problem> {
     let id = ProjectId(body.id.unwrap_or_else(|| SystemClock.id()));
-    let project = Project { id, name: checked(&body.name)?, created_at: SystemClock.now() };
-    let (user, kept) = (desk.user(), project.clone());
-    desk.keep(move |people| people.put_project(user, &kept)).await?;
-    Ok((StatusCode::CREATED, Json(project.into())))
+    let (name, created_at) = (checked(&body.name)?, SystemClock.now());
+    let project = Project { id, name, created_at, model: None, instructions: None };
+    let user = desk.user();
+    let kept = desk.keep(move |people| {
+        people.put_project(user, &project)?;
+        // One that was there has more to say than what was sent.
+        people.project(user, id)
+    });
+    let kept = kept.await?.ok_or_else(|| no_project(id))?;
+    Ok((StatusCode::CREATED, Json(kept.into())))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct RenameBody {
+struct ProjectChangeBody {
     /// 1 to 100 visible characters.
-    name: String,
+    #[serde(default)]
+    name: Option<String>,
+    /// One of the models; null lets those answer who answer elsewhere.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<String>)]
+    model: Option<Option<String>>,
+    /// At most 20,000 characters; null for none.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<String>)]
+    instructions: Option<Option<String>>,
 }
 
-/// Gives a project another name.
+/// Changes a project: its name, who answers there, and what the model is told there. It counts from the next run on.
 #[utoipa::path(patch, path = "/api/v1/projects/{project}", tag = "sessions", params(("project" = Uuid, Path)),
-    request_body = RenameBody, security(("token" = [])),
+    request_body = ProjectChangeBody, security(("token" = [])),
     responses((status = 204), (status = "default", body = Problem)))]
-async fn rename(
+async fn change(
+    State(app): State<App>,
     desk: Desk,
     AtPath(project): AtPath<Uuid>,
-    Body(body): Body<RenameBody>,
+    Body(body): Body<ProjectChangeBody>,
 ) -> Result<StatusCode, Problem> {
-    let (user, project, name) = (desk.user(), ProjectId(project), checked(&body.name)?);
-    let found = desk.keep(move |people| people.rename_project(user, project, &name)).await?;
+    let (user, project) = (desk.user(), ProjectId(project));
+    let name = body.name.as_deref().map(checked).transpose()?;
+    let instructions = body.instructions.map(checked_instructions).transpose()?;
+    if let Some(Some(model)) = &body.model
+        && !app.offered.now().iter().any(|offer| offer.config.name == *model)
+    {
+        return Err(no_model());
+    }
+    let change = ProjectChange { name, model: body.model, instructions };
+    let found = desk.keep(move |people| people.change_project(user, project, &change)).await?;
     if found { Ok(StatusCode::NO_CONTENT) } else { Err(no_project(project)) }
 }
 

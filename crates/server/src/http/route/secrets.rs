@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
+use store::people::People;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
@@ -59,8 +60,14 @@ async fn set(
 ) -> Result<StatusCode, Problem> {
     vault::check(&name, body.secret.expose_secret()).map_err(|why| Problem::new(ErrorCode::BadName, why))?;
     let (vault, by) = (app.vault.clone(), desk.by());
-    let keeping =
-        tokio::task::spawn_blocking(move || vault.keep(by, &name, body.secret.expose_secret())).await;
+    let offered = app.offered.clone();
+    let keeping = move || {
+        vault.keep(by, &name, body.secret.expose_secret()).inspect(|()| {
+            // It may be the key of a model that an owner added.
+            offered.look_again();
+        })
+    };
+    let keeping = tokio::task::spawn_blocking(keeping).await;
     match keeping {
         Ok(Ok(())) => Ok(StatusCode::NO_CONTENT),
         Ok(Err(_)) | Err(_) => Err(Problem::new(ErrorCode::Unavailable, "The secret could not be kept.")),
@@ -70,9 +77,19 @@ async fn set(
 /// Removes a secret.
 #[utoipa::path(delete, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
-async fn remove(desk: Desk, AtPath(name): AtPath<String>) -> Result<StatusCode, Problem> {
-    let by = desk.by();
-    match desk.change(move |people| people.remove_secret(by, &name)).await? {
+async fn remove(
+    State(app): State<App>,
+    desk: Desk,
+    AtPath(name): AtPath<String>,
+) -> Result<StatusCode, Problem> {
+    let (by, offered) = (desk.by(), app.offered.clone());
+    let removing = move |people: &People| {
+        people.remove_secret(by, &name).inspect(|_| {
+            // It may have been the key of a model that an owner added.
+            offered.look_again();
+        })
+    };
+    match desk.change(removing).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::new(ErrorCode::NoSuchThing, "There is no such secret.")),
     }

@@ -1,9 +1,9 @@
-//! The list of sessions, and each of them as a whole: make, read, change, erase, search.
+//! The list of sessions, and each of them as a whole: make, read, change, erase.
 
 use axum::Json;
 use axum::http::StatusCode;
-use hub::{DocumentKind, Shelf};
-use serde::{Deserialize, Deserializer, Serialize};
+use hub::{Doing, Shelf};
+use serde::{Deserialize, Serialize};
 use session::{Command, Flag, ProjectId, Seq, SessionId, Time, TurnId};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
@@ -11,15 +11,13 @@ use uuid::Uuid;
 
 use super::super::desk::{Desk, Narrow, no_project};
 use super::super::error::{ErrorCode, Problem};
-use super::super::extract::{Asked, AtPath, Body};
+use super::super::extract::{Asked, AtPath, Body, said};
 use super::super::gate::{Gate, Policy};
 use super::super::wire::{Kept, Line, SessionBody};
 
 /// Lines of a page, at most and when nothing is said.
 const PAGE_MAX: usize = 200;
 const PAGE: usize = 50;
-/// Characters of a search.
-const SEARCH_MAX: usize = 500;
 
 pub(crate) fn add(gate: Gate) -> Gate {
     gate.route(Policy::Read, routes!(list))
@@ -27,17 +25,37 @@ pub(crate) fn add(gate: Gate) -> Gate {
         .route(Policy::Read, routes!(read))
         .route(Policy::Write, routes!(change, erase))
         .route(Policy::Write, routes!(branch))
-        .route(Policy::Read, routes!(search))
+        .route(Policy::Read, routes!(counts))
 }
 
 /// Where a session stands in the list.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum ShelfName {
+pub(crate) enum ShelfName {
     #[default]
     Active,
     Archived,
     Trash,
+}
+
+impl From<ShelfName> for Shelf {
+    fn from(name: ShelfName) -> Self {
+        match name {
+            ShelfName::Active => Self::Active,
+            ShelfName::Archived => Self::Archived,
+            ShelfName::Trash => Self::Trash,
+        }
+    }
+}
+
+/// What goes on in a session.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum StateName {
+    /// A run is going on.
+    Live,
+    /// The newest turn waits for a person.
+    NeedsYou,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -46,6 +64,9 @@ pub(crate) struct ListAsked {
     #[serde(default)]
     #[param(inline)]
     shelf: ShelfName,
+    /// Only sessions in which something goes on, or that wait for a person.
+    #[param(inline)]
+    state: Option<StateName>,
     /// Only sessions with this tag.
     tag: Option<String>,
     /// Only sessions in this project.
@@ -68,16 +89,43 @@ pub(crate) struct ListBody {
 #[utoipa::path(get, path = "/api/v1/sessions", tag = "sessions", params(ListAsked), security(("token" = [])),
     responses((status = 200, body = ListBody), (status = "default", body = Problem)))]
 pub(crate) async fn list(desk: Desk, Asked(asked): Asked<ListAsked>) -> Result<Json<ListBody>, Problem> {
-    let shelf = match asked.shelf {
-        ShelfName::Active => Shelf::Active,
-        ShelfName::Archived => Shelf::Archived,
-        ShelfName::Trash => Shelf::Trash,
-    };
+    let shelf = asked.shelf.into();
+    let doing = asked.state.map(|state| match state {
+        StateName::Live => Doing::Live,
+        StateName::NeedsYou => Doing::NeedsPerson,
+    });
     let before = asked.before.as_deref().map(place).transpose()?;
     let count = asked.count.unwrap_or(PAGE).clamp(1, PAGE_MAX);
     // What cannot be a tag is on no session.
     let tag = asked.tag.map(|text| session::organise::tag(&text).unwrap_or_default());
-    page(&desk, shelf, Narrow { project: asked.project.map(ProjectId), tag }, before, count).await.map(Json)
+    let narrow = Narrow { project: asked.project.map(ProjectId), tag, doing };
+    page(&desk, shelf, narrow, before, count).await.map(Json)
+}
+
+/// How many sessions stand where.
+#[derive(Debug, Serialize, ToSchema)]
+struct CountsBody {
+    active: u64,
+    /// Of the active ones, those in which a run is going on.
+    live: u64,
+    /// Of the active ones, those whose newest turn waits for a person.
+    needs_you: u64,
+    archived: u64,
+    trash: u64,
+}
+
+/// How many sessions the caller has.
+#[utoipa::path(get, path = "/api/v1/sessions/counts", tag = "sessions", security(("token" = [])),
+    responses((status = 200, body = CountsBody), (status = "default", body = Problem)))]
+async fn counts(desk: Desk) -> Result<Json<CountsBody>, Problem> {
+    let counts = desk.counts().await?;
+    Ok(Json(CountsBody {
+        active: counts.active,
+        live: counts.live,
+        needs_you: counts.needs_person,
+        archived: counts.archived,
+        trash: counts.trash,
+    }))
 }
 
 /// One page of the list.
@@ -170,11 +218,6 @@ struct ChangeBody {
     project: Option<Option<Uuid>>,
 }
 
-/// What was said, also when that is null.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Uuid>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
-}
-
 /// Renames, pins, archives or trashes a session, or gives it tags or a project, one of them at a time.
 #[utoipa::path(patch, path = "/api/v1/sessions/{session}", tag = "sessions", params(("session" = Uuid, Path)),
     request_body = ChangeBody, security(("token" = [])),
@@ -230,46 +273,4 @@ async fn branch(
 ) -> Result<(StatusCode, Json<Created>), Problem> {
     let handle = desk.branch(session, body.turn.map(TurnId)).await?;
     Ok((StatusCode::CREATED, Json(Created { session: handle.session().0 })))
-}
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-struct SearchAsked {
-    /// Words that all must be there.
-    words: String,
-    /// Hits, at most 200; 50 if left out.
-    count: Option<usize>,
-}
-
-/// A message or an answer with all the words.
-#[derive(Debug, Serialize, ToSchema)]
-struct FoundBody {
-    session: Uuid,
-    turn: u64,
-    /// The run whose answer it is; none for a message.
-    run: Option<u64>,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-struct SearchBody {
-    hits: Vec<FoundBody>,
-}
-
-/// Finds messages and answers, newest first.
-#[utoipa::path(get, path = "/api/v1/search", tag = "sessions", params(SearchAsked), security(("token" = [])),
-    responses((status = 200, body = SearchBody), (status = "default", body = Problem)))]
-async fn search(desk: Desk, Asked(asked): Asked<SearchAsked>) -> Result<Json<SearchBody>, Problem> {
-    if asked.words.len() > SEARCH_MAX {
-        return Err(Problem::new(ErrorCode::BadRequest, format!("A search has at most {SEARCH_MAX} bytes.")));
-    }
-    let hits = desk.search(asked.words, asked.count.unwrap_or(PAGE).clamp(1, PAGE_MAX)).await?;
-    let hits = hits.into_iter().map(|hit| FoundBody {
-        session: hit.session.0,
-        turn: hit.turn.0,
-        run: match hit.kind {
-            DocumentKind::Message => None,
-            DocumentKind::Answer(run) => Some(run.0),
-        },
-    });
-    Ok(Json(SearchBody { hits: hits.collect() }))
 }

@@ -76,6 +76,9 @@ struct MeBody {
     user: UserBody,
     /// What this request's credential allows.
     scope: &'static str,
+    has_password: bool,
+    /// How many there are.
+    passkeys: usize,
 }
 
 /// Who asks.
@@ -83,7 +86,12 @@ struct MeBody {
     responses((status = 200, body = MeBody), (status = "default", body = Problem)))]
 async fn me(desk: Desk) -> Result<Json<MeBody>, Problem> {
     let (user, _) = desk.people().user(desk.user())?.ok_or_else(no_user)?;
-    Ok(Json(MeBody { user: user.into(), scope: desk.caller.scope.as_str() }))
+    Ok(Json(MeBody {
+        has_password: user.can_log_in,
+        passkeys: desk.people().passkeys(user.id)?.len(),
+        user: user.into(),
+        scope: desk.caller.scope.as_str(),
+    }))
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -218,6 +226,6 @@ async fn change_user(
     Ok(Json(user.into()))
 }
 
-fn no_user() -> Problem {
+pub(super) fn no_user() -> Problem {
     Problem::new(ErrorCode::NoSuchThing, "There is no such user.")
 }

@@ -116,7 +116,7 @@ impl Model {
             Command::EditMessage { turn, message, .. } => {
                 let at = self.place(turn.0).ok_or(Rejected::NoSuchTurn)?;
                 (self.seen.queue.len() < QUEUE_MAX).then_some(()).ok_or(Rejected::QueueFull)?;
-                self.end(RunEnd::Stopped { by_message: false });
+                self.end(RunEnd::Stopped { by_message: false, device: None });
                 self.hide_from(at);
                 self.wait("message_edited", message, PostMode::Interrupt);
             }
@@ -135,9 +135,9 @@ impl Model {
                 self.withdrawn.insert(self.seen.queue.remove(at).id);
                 self.event("queued_removed");
             }
-            Command::Stop { run } => {
+            Command::Stop { run, .. } => {
                 if self.seen.open.is_some() && run.is_none_or(|run| Some(run.0) == self.seen.open) {
-                    self.end(RunEnd::Stopped { by_message: false });
+                    self.end(RunEnd::Stopped { by_message: false, device: None });
                     self.start_next();
                 }
             }
@@ -146,7 +146,7 @@ impl Model {
                     Some(from) => self.place(from.0).ok_or(Rejected::NoSuchTurn)?,
                     None => self.seen.turns.len().checked_sub(1).ok_or(Rejected::NothingToUndo)?,
                 };
-                self.end(RunEnd::Stopped { by_message: false });
+                self.end(RunEnd::Stopped { by_message: false, device: None });
                 self.hide_from(at);
                 self.event("turns_undone");
                 self.start_next();
@@ -162,7 +162,7 @@ impl Model {
             Command::Retry => {
                 let turn = self.seen.turns.last().ok_or(Rejected::NothingToRetry)?.id;
                 (!self.held).then_some(()).ok_or(Rejected::RunsHeld)?;
-                self.end(RunEnd::Stopped { by_message: false });
+                self.end(RunEnd::Stopped { by_message: false, device: None });
                 self.start(turn, RunCause::Retry);
             }
             Command::Continue => {
@@ -181,7 +181,7 @@ impl Model {
                 self.event("answer_chosen");
             }
             Command::Clear => {
-                self.end(RunEnd::Stopped { by_message: false });
+                self.end(RunEnd::Stopped { by_message: false, device: None });
                 self.event("session_cleared");
                 let turns = std::mem::take(&mut self.seen.turns);
                 self.hide(&turns);
@@ -308,7 +308,7 @@ impl Model {
         let waiting = Waiting { id, text: message.text.clone(), posted: self.now, mode };
         if mode == PostMode::Interrupt {
             self.seen.queue.insert(0, waiting);
-            self.end(RunEnd::Stopped { by_message: true });
+            self.end(RunEnd::Stopped { by_message: true, device: None });
         } else {
             self.seen.queue.push(waiting);
         }

@@ -127,7 +127,9 @@ impl Script {
             "remove" if words.take("queued") => Command::RemoveQueued { turn: TurnId(words.number()) },
             "remove" if words.take("id") => Command::RemoveId { id: words.session_id() },
             "add" if words.take("id") => Command::AddId { id: words.session_id() },
-            "stop" => Command::Stop { run: words.maybe().map(|run| RunId(run.parse().unwrap())) },
+            "stop" => {
+                Command::Stop { run: words.maybe().map(|run| RunId(run.parse().unwrap())), device: None }
+            }
             "undo" => Command::Undo { from: words.maybe().map(|turn| TurnId(turn.parse().unwrap())) },
             "put" if words.take("back") => Command::PutBack,
             "retry" => Command::Retry,

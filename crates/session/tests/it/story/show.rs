@@ -143,8 +143,8 @@ fn run_cause(cause: RunCause) -> &'static str {
 fn run_end(end: &RunEnd) -> String {
     match end {
         RunEnd::Completed => "completed".to_owned(),
-        RunEnd::Stopped { by_message: false } => "stopped".to_owned(),
-        RunEnd::Stopped { by_message: true } => "stopped by message".to_owned(),
+        RunEnd::Stopped { by_message: false, .. } => "stopped".to_owned(),
+        RunEnd::Stopped { by_message: true, .. } => "stopped by message".to_owned(),
         RunEnd::Failed { error } => format!("failed {}", text(error)),
         RunEnd::Interrupted { reason, recovering: false } => format!("interrupted {reason:?}"),
         RunEnd::Interrupted { reason, recovering: true } => format!("interrupted {reason:?} recovering"),
@@ -262,7 +262,7 @@ fn part(part: &Part) -> String {
 }
 
 fn marker(marker: &Marker) -> String {
-    let Marker { kind, run, at, text, attempts, first_seen } = marker;
+    let Marker { kind, run, at, text, attempts, first_seen, device } = marker;
     let kind = match kind {
         MarkerKind::Stopped => "stopped",
         MarkerKind::Failed => "failed",
@@ -272,7 +272,8 @@ fn marker(marker: &Marker) -> String {
     };
     let attempts = attempts.map_or(String::new(), |attempts| format!(", attempts {attempts}"));
     let first_seen = first_seen.map_or(String::new(), |seen| format!(", first seen {}", seconds(seen)));
-    format!("-- {kind} run {run} at {}{attempts}{first_seen}: {text}", seconds(*at))
+    let device = device.as_ref().map_or(String::new(), |device| format!(", on {device}"));
+    format!("-- {kind} run {run} at {}{attempts}{first_seen}{device}: {text}", seconds(*at))
 }
 
 /// The prompt as lines that begin with `~`.

@@ -87,7 +87,7 @@ fn other(random: &mut Random, author: &Author) -> Command {
     let on = random.below(2) == 0;
     match random.below(21) {
         0 => Command::RemoveQueued { turn: queued(random, author) },
-        1 => Command::Stop { run: None },
+        1 => Command::Stop { run: None, device: None },
         2 => Command::Undo { from: None },
         3 => Command::Undo { from: Some(turn(random, author)) },
         4 | 5 => Command::PutBack,

@@ -1,0 +1,142 @@
+//! A session's log as people look at it: newest entry first, what was streamed put together, and single texts from it.
+
+use session::{Entry, Event, RunId, Seq, Time, TurnId};
+
+use crate::error::CommandError;
+use crate::handle::SessionHandle;
+
+/// Entries read in one go.
+const STRETCH: u64 = 2_048;
+/// Entries that are gone through for one page, or for the text of one answer.
+const GONE_THROUGH_MAX: u64 = 65_536;
+
+/// A line of the past.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PastLine {
+    Entry(Entry),
+    /// Pieces of one run's answer, one after the other.
+    Streamed {
+        run: RunId,
+        first: Entry,
+        last: Entry,
+        entries: u64,
+        characters: u64,
+    },
+}
+
+/// Some lines of the past, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Past {
+    pub lines: Vec<PastLine>,
+    /// Where what is older ends; none when there is nothing.
+    pub before: Option<Seq>,
+}
+
+/// How many characters of an answer an entry brought, and in which run.
+fn streamed(event: &Event) -> Option<(RunId, u64)> {
+    let (run, text) = match event {
+        Event::TextAdded { run, text } | Event::ReasoningAdded { run, text } => (run, text),
+        Event::CallDrafted { run, arguments, .. } => (run, arguments),
+        _ => return None,
+    };
+    Some((*run, text.chars().count() as u64))
+}
+
+impl Past {
+    /// Puts an older entry behind the others.
+    fn push(&mut self, entry: Entry) {
+        self.before = Some(entry.seq);
+        match (streamed(&entry.event), self.lines.last_mut()) {
+            (Some((of, added)), Some(PastLine::Streamed { run, first, entries, characters, .. }))
+                if *run == of =>
+            {
+                *first = entry;
+                *entries += 1;
+                *characters += added;
+            }
+            (Some((run, characters)), _) => {
+                let (first, last) = (entry.clone(), entry);
+                self.lines.push(PastLine::Streamed { run, first, last, entries: 1, characters });
+            }
+            (None, _) => self.lines.push(PastLine::Entry(entry)),
+        }
+    }
+}
+
+impl SessionHandle {
+    /// The log before an entry, newest first: `count` lines, or fewer where a long answer was streamed.
+    ///
+    /// # Errors
+    /// When there is no such session or it cannot be read.
+    pub async fn past(&self, before: Option<Seq>, count: usize) -> Result<Past, CommandError> {
+        let store = self.hub.store();
+        let opened = store.open(self.session).await?;
+        let end = before.map_or(opened.end.seq.0, |before| before.0.saturating_sub(1).min(opened.end.seq.0));
+        let (mut past, mut left) = (Past { lines: Vec::new(), before: None }, end);
+        while left > 0 && end - left < GONE_THROUGH_MAX {
+            let after = left.saturating_sub(STRETCH);
+            let wanted = usize::try_from(left - after).unwrap_or(usize::MAX);
+            let mut entries = store.read(opened.session, Seq(after), wanted).await?;
+            while let Some(entry) = entries.pop() {
+                // A line more is needed to know that the last one is whole.
+                if past.lines.len() >= count && streamed(&entry.event).is_none() {
+                    return Ok(past);
+                }
+                past.push(entry);
+                if past.lines.len() > count {
+                    past.before = past.lines.pop().map(|line| line.last_seq().next());
+                    return Ok(past);
+                }
+            }
+            left = after;
+        }
+        if left == 0 {
+            past.before = None;
+        }
+        Ok(past)
+    }
+
+    /// What a message said, or a run answered, and when; as far as it can be read at once.
+    ///
+    /// # Errors
+    /// When there is no such session or it cannot be read.
+    pub async fn said(
+        &self,
+        turn: TurnId,
+        run: Option<RunId>,
+    ) -> Result<Option<(Time, String)>, CommandError> {
+        let store = self.hub.store();
+        let Some(run) = run else {
+            let read = store.read(self.session, Seq(turn.0.saturating_sub(1)), 1).await?;
+            return Ok(read.into_iter().find_map(|entry| match entry.event {
+                Event::MessagePosted { message, .. } | Event::MessageEdited { message, .. } => {
+                    Some((entry.time, message.text))
+                }
+                _ => None,
+            }));
+        };
+        let (mut entries, mut after) = (Vec::new(), Seq(run.0.saturating_sub(1)));
+        while (entries.len() as u64) < GONE_THROUGH_MAX {
+            let read = store.read(self.session, after, STRETCH as usize).await?;
+            let Some(last) = read.last() else { break };
+            after = last.seq;
+            let ends = |entry: &Entry| matches!(&entry.event, Event::RunEnded { run: of, .. } if *of == run);
+            let ended = read.iter().any(ends);
+            entries.extend(read);
+            if ended {
+                break;
+            }
+        }
+        let time = entries.first().map(|entry| entry.time);
+        Ok(time.map(|time| (time, session::run_text(run, &entries))))
+    }
+}
+
+impl PastLine {
+    fn last_seq(&self) -> Seq {
+        match self {
+            Self::Entry(entry) => entry.seq,
+            Self::Streamed { last, .. } => last.seq,
+        }
+    }
+}

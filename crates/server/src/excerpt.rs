@@ -1,0 +1,117 @@
+//! The words around what was found, cut so that both can be read in a line or two.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Characters before and after the first word that was found.
+const BEFORE: usize = 60;
+const AFTER: usize = 180;
+
+/// A stretch of text; `hit` when it is one of the words that were looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Stretch {
+    pub(crate) text: String,
+    pub(crate) hit: bool,
+}
+
+/// The words of a text: where each begins and ends.
+fn words(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let mut rest = text.char_indices().peekable();
+    std::iter::from_fn(move || {
+        while rest.next_if(|(_, c)| !c.is_alphanumeric()).is_some() {}
+        let (start, first) = rest.next()?;
+        let mut end = start + first.len_utf8();
+        while let Some((at, c)) = rest.next_if(|(_, c)| c.is_alphanumeric()) {
+            end = at + c.len_utf8();
+        }
+        Some((start, end))
+    })
+}
+
+/// As search compares words: case does not matter.
+fn plain(word: &str) -> String {
+    word.chars().flat_map(char::to_lowercase).collect()
+}
+
+/// A stretch of `text` around the first of the words that were looked for, with all of them marked. Line breaks become
+/// spaces. Where none is there, as for words with other accents, it is the beginning.
+pub(crate) fn around(text: &str, looked_for: &str) -> Vec<Stretch> {
+    let wanted: Vec<String> = words(looked_for).map(|(start, end)| plain(&looked_for[start..end])).collect();
+    let hits: Vec<(usize, usize)> =
+        words(text).filter(|(start, end)| wanted.contains(&plain(&text[*start..*end]))).collect();
+    let first = hits.first().map_or(0, |(start, _)| *start);
+    let from = text[..first].char_indices().rev().take(BEFORE).last().map_or(first, |(at, _)| at);
+    let until = text[first..].char_indices().nth(AFTER).map_or(text.len(), |(at, _)| first + at);
+    let mut stretches = Vec::new();
+    let mut push = |text: &str, hit: bool| {
+        if !text.is_empty() {
+            stretches.push(Stretch { text: text.replace(['\n', '\r', '\t'], " "), hit });
+        }
+    };
+    if from > 0 {
+        push("…", false);
+    }
+    let mut at = from;
+    for (start, end) in hits.into_iter().filter(|(start, end)| *start >= from && *end <= until) {
+        push(&text[at..start], false);
+        push(&text[start..end], true);
+        at = end;
+    }
+    push(&text[at..until], false);
+    if until < text.len() {
+        push("…", false);
+    }
+    stretches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, words: &str) -> String {
+        let show = |stretch: Stretch| if stretch.hit { format!("[{}]", stretch.text) } else { stretch.text };
+        around(text, words).into_iter().map(show).collect()
+    }
+
+    #[test]
+    fn the_words_are_marked_wherever_they_stand() {
+        assert_eq!(shown("A heron, two Herons, a HERON.", "heron"), "A [heron], two Herons, a [HERON].");
+        assert_eq!(shown("grey\nherons\tfly", "fly grey"), "[grey] herons [fly]");
+        assert_eq!(shown("Füße im Föhn", "FÖHN füße"), "[Füße] im [Föhn]");
+        assert_eq!(shown("nothing of it", "heron"), "nothing of it");
+        assert_eq!(shown("", "heron"), "");
+        assert_eq!(shown("heron", "heron"), "[heron]");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_around_the_first_word() {
+        let text = format!("{}heron{}", "ä".repeat(500), "ö ".repeat(500));
+        let stretches = around(&text, "heron");
+        // Letters run together: the word begins in mid-word here, so it is none.
+        assert_eq!(stretches.iter().filter(|stretch| stretch.hit).count(), 0);
+        let text = format!("{} heron {}", "ä ".repeat(500), "ö ".repeat(500));
+        let stretches = around(&text, "heron");
+        let told: String = stretches.iter().map(|stretch| stretch.text.as_str()).collect();
+        assert_eq!(told.chars().count(), 1 + BEFORE + AFTER + 1);
+        assert!(told.starts_with('…') && told.ends_with('…'));
+        assert_eq!(
+            stretches
+                .iter()
+                .filter(|stretch| stretch.hit)
+                .map(|stretch| stretch.text.as_str())
+                .collect::<String>(),
+            "heron"
+        );
+    }
+
+    /// Whatever stands there, cutting it is harmless and invents nothing.
+    #[test]
+    fn any_text_can_be_cut() {
+        for (text, words) in
+            [("\u{301}a\u{301}b", "a"), ("🦩🦩 🦩", "🦩"), ("İstanbul ist", "istanbul"), ("ß", "SS")]
+        {
+            let told: String = around(text, words).into_iter().map(|stretch| stretch.text).collect();
+            assert_eq!(told, text);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What owners may change while the server runs.
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use super::super::App;
+use super::super::desk::Desk;
+use super::super::error::{ErrorCode, Problem};
+use super::super::extract::{Body, said};
+use super::super::gate::{Gate, Policy};
+use crate::config::AfterCrashConfig;
+use crate::settings::{Change, ChangeError, Values};
+
+/// Characters of what a model is told before a session.
+const INSTRUCTIONS_CHARS_MAX: usize = 20_000;
+/// A hundred years.
+const TRASH_DAYS_MAX: u32 = 36_500;
+
+pub(crate) fn add(gate: Gate) -> Gate {
+    gate.route(Policy::Manage, routes!(read, change))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct SettingsBody {
+    #[serde(flatten)]
+    values: Values,
+    /// What the environment of the server says, and nothing here can change.
+    set_in_environment: Vec<&'static str>,
+}
+
+/// What is set at the moment.
+#[utoipa::path(get, path = "/api/v1/settings", tag = "settings", security(("token" = [])),
+    responses((status = 200, body = SettingsBody), (status = "default", body = Problem)))]
+async fn read(State(app): State<App>) -> Json<SettingsBody> {
+    Json(body(&app))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct SettingsChange {
+    /// For the next crash on.
+    #[serde(default)]
+    after_crash: Option<AfterCrashConfig>,
+    /// Days, at most 36,500; 0 keeps the trash until it is erased by hand. Looked at every hour.
+    #[serde(default)]
+    trash_days: Option<u32>,
+    /// At most 20,000 characters, for the next run on; null for none, also when the file says some.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<String>)]
+    instructions: Option<Option<String>>,
+}
+
+/// Changes what is named, all of it or nothing. It goes before the file of the configuration, also after a restart.
+#[utoipa::path(patch, path = "/api/v1/settings", tag = "settings", request_body = SettingsChange,
+    security(("token" = [])), responses((status = 200, body = SettingsBody), (status = "default", body = Problem)))]
+async fn change(
+    State(app): State<App>,
+    desk: Desk,
+    Body(change): Body<SettingsChange>,
+) -> Result<Json<SettingsBody>, Problem> {
+    if change.trash_days.is_some_and(|days| days > TRASH_DAYS_MAX) {
+        let detail = format!("The trash is kept for at most {TRASH_DAYS_MAX} days, or with 0 for ever.");
+        return Err(Problem::new(ErrorCode::BadSetting, detail));
+    }
+    let instructions = change.instructions.map(checked_instructions).transpose()?;
+    let change = Change { after_crash: change.after_crash, trash_days: change.trash_days, instructions };
+    let (settings, by) = (app.settings.clone(), desk.by());
+    match tokio::task::spawn_blocking(move || settings.change(by, change)).await {
+        Ok(Ok(())) => Ok(Json(body(&app))),
+        Ok(Err(ChangeError::InEnvironment(name))) => Err(Problem::new(
+            ErrorCode::SetInEnvironment,
+            format!("The environment of the server says what `{name}` is. Nothing was changed."),
+        )),
+        Ok(Err(ChangeError::People(error))) => Err(error.into()),
+        Err(error) => Err(Problem::new(ErrorCode::Unavailable, error.to_string())),
+    }
+}
+
+fn body(app: &App) -> SettingsBody {
+    let set_in_environment = app.settings.in_environment().to_vec();
+    SettingsBody { values: Values::clone(&app.settings.now()), set_in_environment }
+}
+
+/// What a model is to be told; nothing but space is nothing.
+pub(super) fn checked_instructions(text: Option<String>) -> Result<Option<String>, Problem> {
+    let text = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    if text.as_ref().is_some_and(|text| text.chars().count() > INSTRUCTIONS_CHARS_MAX) {
+        let detail = format!("Instructions have at most {INSTRUCTIONS_CHARS_MAX} characters.");
+        return Err(Problem::new(ErrorCode::BadSetting, detail));
+    }
+    Ok(text)
+}

@@ -1,0 +1,246 @@
+//! The models that can be asked at this moment: those of the file, and those that owners added while the server runs. The
+//! list is swapped whole: a run keeps the model that it began with, and the next one asks as the list is then.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use agent::{HttpTransport, KeySource, Model, Outgoing, Transport};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use store::people::{By, KeptModel, People, PeopleError, WireName};
+use utoipa::ToSchema;
+
+use super::{make, make_with};
+use crate::config::{Config, ModelConfig, ProviderConfig, silence_seconds};
+use crate::vault::{NamedSecret, Vault};
+
+/// By which name it is kept which model is asked when nothing else says so.
+const DEFAULT: &str = "default_model";
+/// Letters of a model's name that the name of its key begins with.
+const KEY_NAME_LETTERS: usize = 40;
+
+/// Where a model is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NamedIn {
+    /// In the file of the configuration; it cannot be changed here.
+    File,
+    /// By an owner, while the server ran.
+    Settings,
+}
+
+/// A model that can be asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Offer {
+    pub(crate) config: ModelConfig,
+    pub(crate) named_in: NamedIn,
+    pub(crate) model: Model,
+}
+
+/// What becomes of a model's key.
+pub(crate) enum NewKey {
+    /// The one that it has goes on, as long as it goes to the same place.
+    Same,
+    None,
+    Set(SecretString),
+}
+
+/// Why nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChangeError {
+    #[error("the file of the configuration names the model")]
+    InFile,
+    #[error("there is no such model")]
+    Unknown,
+    /// Whoever may change an address must not learn the key by it.
+    #[error("the key was given for another place")]
+    KeyForElsewhere,
+    #[error(transparent)]
+    People(#[from] PeopleError),
+    #[error(transparent)]
+    Other(#[from] anyhow::Error),
+}
+
+/// The models, shared by all who ask for them.
+pub(crate) struct Offered {
+    file: Vec<Offer>,
+    people: Arc<People>,
+    vault: Arc<Vault>,
+    now: RwLock<Arc<Vec<Offer>>>,
+    /// One change after another.
+    changing: Mutex<()>,
+}
+
+impl Offered {
+    /// The models of the file, and those that are kept.
+    ///
+    /// # Errors
+    /// When the key of one of the file is not there, or those that are kept cannot be read.
+    pub(crate) fn open(config: &Config, people: Arc<People>, vault: Arc<Vault>) -> anyhow::Result<Self> {
+        let transport = transport(&config.models)?;
+        let offer = |config: &ModelConfig| -> anyhow::Result<Offer> {
+            let model = make(config, &transport, &vault)?;
+            Ok(Offer { config: config.clone(), named_in: NamedIn::File, model })
+        };
+        let file = config.models.iter().map(offer).collect::<anyhow::Result<_>>()?;
+        let offered = Self { file, people, vault, now: RwLock::default(), changing: Mutex::default() };
+        offered.read(&offered.changing())?;
+        Ok(offered)
+    }
+
+    /// The models at this moment; the first one is asked unless something else is said.
+    pub(crate) fn now(&self) -> Arc<Vec<Offer>> {
+        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Adds a model that an owner describes, or changes the one by that name.
+    ///
+    /// # Errors
+    /// When the file names it, its key would go elsewhere, or nothing could be kept.
+    pub(crate) fn put(&self, by: By, mut model: KeptModel, key: NewKey) -> Result<(), ChangeError> {
+        let changing = self.changing();
+        if self.is_in_file(&model.name) {
+            return Err(ChangeError::InFile);
+        }
+        let before = self.people.models()?.into_iter().find(|kept| kept.name == model.name);
+        let secret = key_name(&model.name);
+        let sealed = match key {
+            NewKey::None => None,
+            NewKey::Set(key) => {
+                model.key_secret = Some(secret.clone());
+                Some(self.vault.seal(&secret, key.expose_secret())?)
+            }
+            NewKey::Same => {
+                if let Some(before) = before.filter(|before| before.key_secret.is_some()) {
+                    if place(&before.url) != place(&model.url) {
+                        return Err(ChangeError::KeyForElsewhere);
+                    }
+                    model.key_secret = before.key_secret;
+                }
+                None
+            }
+        };
+        self.people.put_model(by, &model, sealed.as_deref())?;
+        self.read(&changing)?;
+        Ok(())
+    }
+
+    /// Takes a model away that an owner added.
+    ///
+    /// # Errors
+    /// When there is none, the file names it, or nothing could be kept.
+    pub(crate) fn remove(&self, by: By, name: &str) -> Result<(), ChangeError> {
+        let changing = self.changing();
+        if self.is_in_file(name) {
+            return Err(ChangeError::InFile);
+        }
+        if !self.people.models()?.iter().any(|kept| kept.name == name) {
+            return Err(ChangeError::Unknown);
+        }
+        self.people.remove_model(by, name)?;
+        self.read(&changing)?;
+        Ok(())
+    }
+
+    /// Says which model is asked when nothing else does.
+    ///
+    /// # Errors
+    /// When there is none by that name, or nothing could be kept.
+    pub(crate) fn set_default(&self, by: By, name: &str) -> Result<(), ChangeError> {
+        let changing = self.changing();
+        if !self.now().iter().any(|offer| offer.config.name == name) {
+            return Err(ChangeError::Unknown);
+        }
+        self.people.set(by, &[(DEFAULT, serde_json::Value::from(name).to_string())])?;
+        self.read(&changing)?;
+        Ok(())
+    }
+
+    /// Reads what is kept once more: a secret may have been changed. When it cannot be read, the list stays as it is.
+    pub(crate) fn look_again(&self) {
+        if let Err(error) = self.read(&self.changing()) {
+            tracing::error!(reason = %error, "the models that are kept cannot be read; the list stays as it is");
+        }
+    }
+
+    fn changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_in_file(&self, name: &str) -> bool {
+        self.file.iter().any(|offer| offer.config.name == name)
+    }
+
+    fn read(&self, _changing: &MutexGuard<'_, ()>) -> Result<(), ChangeError> {
+        let mut added = kept(&self.people)?;
+        // What the operator writes into the file since then goes before it.
+        added.retain(|config| !self.is_in_file(&config.name));
+        let transport = transport(&added)?;
+        let added = added.into_iter().map(|config| {
+            let key = config.key_secret.as_ref().map(|name| self.key(name));
+            Offer { model: make_with(&config, key, &transport), config, named_in: NamedIn::Settings }
+        });
+        let mut offers: Vec<Offer> = self.file.iter().cloned().chain(added).collect();
+        let first = self.people.settings()?.into_iter().find(|(name, _)| name == DEFAULT);
+        let first: Option<String> = first.and_then(|(_, name)| serde_json::from_str(&name).ok());
+        let first = first.and_then(|name| offers.iter().position(|offer| offer.config.name == name));
+        offers[..first.map_or(0, |at| at + 1)].rotate_right(usize::from(first.is_some()));
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(offers);
+        Ok(())
+    }
+
+    /// A key as it is now: a run that goes on after a change of place never carries the new key to the old one. One that
+    /// cannot be opened is looked for again, and missed, when the model is asked.
+    fn key(&self, name: &str) -> Arc<dyn KeySource> {
+        match self.vault.secret(name) {
+            Ok(key) => Arc::new(key) as Arc<dyn KeySource>,
+            Err(_) => Arc::new(NamedSecret { vault: self.vault.clone(), name: name.to_owned() }),
+        }
+    }
+}
+
+/// The models that owners added, as a file would describe them.
+///
+/// # Errors
+/// When they cannot be read.
+pub(crate) fn kept(people: &People) -> Result<Vec<ModelConfig>, PeopleError> {
+    let described = people.models()?.into_iter().map(|kept| ModelConfig {
+        name: kept.name,
+        provider: match kept.provider {
+            WireName::Openai => ProviderConfig::Openai,
+            WireName::Anthropic => ProviderConfig::Anthropic,
+        },
+        url: kept.url,
+        model: kept.model,
+        key_env: None,
+        key_file: None,
+        key_secret: kept.key_secret,
+        window_tokens: kept.window_tokens,
+        output_tokens_max: kept.output_tokens_max,
+        takes_prefix: kept.takes_prefix,
+        tools: kept.tools,
+        silence_seconds: silence_seconds(),
+        input_price: 0.0,
+        output_price: 0.0,
+    });
+    Ok(described.collect())
+}
+
+/// The way to some models: whoever describes one names its place.
+fn transport(models: &[ModelConfig]) -> anyhow::Result<Arc<dyn Transport>> {
+    Ok(Arc::new(HttpTransport(Outgoing::new(models.iter().map(|model| model.url.as_str()))?)))
+}
+
+/// By which name the key of a model is kept: readable, and another for each.
+fn key_name(model: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
+    let letters: String = model.chars().take(KEY_NAME_LETTERS).map(plain).collect();
+    let hash = session::hex(&Sha256::digest(model.as_bytes()));
+    format!("model.{letters}.{}", &hash[..8])
+}
+
+/// Who is reached by an address.
+fn place(url: &str) -> Option<(String, String, Option<u16>)> {
+    let url = reqwest::Url::parse(url).ok()?;
+    Some((url.scheme().to_owned(), url.host_str()?.to_owned(), url.port_or_known_default()))
+}

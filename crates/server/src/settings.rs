@@ -1,0 +1,193 @@
+//! What owners may change while the server runs: what was set there goes before the file, and the environment before both.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use hub::CrashPolicy;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use store::people::{By, People, PeopleError};
+use utoipa::ToSchema;
+
+use crate::config::{AfterCrashConfig, Config};
+
+/// The values at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = SettingsValues)]
+pub(crate) struct Values {
+    pub(crate) after_crash: AfterCrashConfig,
+    /// Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
+    pub(crate) trash_days: u32,
+    /// What the model is told before every session.
+    pub(crate) instructions: Option<String>,
+}
+
+/// What is to be changed; what is none stays as it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Change {
+    pub(crate) after_crash: Option<AfterCrashConfig>,
+    pub(crate) trash_days: Option<u32>,
+    pub(crate) instructions: Option<Option<String>>,
+}
+
+/// Why nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChangeError {
+    #[error("`{0}` is set in the environment of the server")]
+    InEnvironment(&'static str),
+    #[error(transparent)]
+    People(#[from] PeopleError),
+}
+
+/// The values in force.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    people: Arc<People>,
+    in_environment: Vec<&'static str>,
+    now: RwLock<Arc<Values>>,
+    /// What the hub looks at.
+    crash_policy: CrashPolicy,
+    /// One change after another.
+    changing: Mutex<()>,
+}
+
+impl Settings {
+    /// What the configuration says, and what was set over it.
+    ///
+    /// # Errors
+    /// When what was set cannot be read.
+    pub(crate) fn open(config: &Config, people: Arc<People>) -> Result<Self, PeopleError> {
+        let kept = people.settings()?;
+        let mut values = Values {
+            after_crash: config.after_crash,
+            trash_days: config.trash_days,
+            instructions: config.instructions.clone(),
+        };
+        for (name, text) in &kept {
+            // The environment goes first, and what a newer version set means nothing here.
+            if config.in_environment.contains(&name.as_str()) {
+                continue;
+            }
+            match name.as_str() {
+                "after_crash" => take(&mut values.after_crash, name, text),
+                "trash_days" => take(&mut values.trash_days, name, text),
+                "instructions" => take(&mut values.instructions, name, text),
+                _ => {}
+            }
+        }
+        Ok(Self {
+            people,
+            in_environment: config.in_environment.clone(),
+            crash_policy: session::AfterCrash::from(values.after_crash).into(),
+            now: RwLock::new(Arc::new(values)),
+            changing: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn now(&self) -> Arc<Values> {
+        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What nothing here can change.
+    pub(crate) fn in_environment(&self) -> &[&'static str] {
+        &self.in_environment
+    }
+
+    pub(crate) fn crash_policy(&self) -> CrashPolicy {
+        self.crash_policy.clone()
+    }
+
+    /// Changes what is named, all or none of it; kept, and in force when this answers.
+    ///
+    /// # Errors
+    /// When the environment says one of them, or nothing could be kept.
+    pub(crate) fn change(&self, by: By, change: Change) -> Result<(), ChangeError> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.now();
+        let mut values = Values::clone(&before);
+        let mut kept = Vec::new();
+        if let Some(new) = change.after_crash {
+            note(&mut kept, "after_crash", &mut values.after_crash, new);
+        }
+        if let Some(new) = change.trash_days {
+            note(&mut kept, "trash_days", &mut values.trash_days, new);
+        }
+        if let Some(new) = change.instructions {
+            note(&mut kept, "instructions", &mut values.instructions, new);
+        }
+        if let Some(name) = self.in_environment.iter().find(|name| kept.iter().any(|(kept, _)| kept == *name))
+        {
+            return Err(ChangeError::InEnvironment(name));
+        }
+        if kept.is_empty() {
+            return Ok(());
+        }
+        self.people.set(by, &kept)?;
+        self.crash_policy.set(values.after_crash.into());
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(values);
+        Ok(())
+    }
+}
+
+/// Takes a value that was set, if it is one.
+fn take<T: DeserializeOwned>(value: &mut T, name: &str, text: &str) {
+    match serde_json::from_str(text) {
+        Ok(set) => *value = set,
+        Err(error) => {
+            tracing::warn!(name, reason = %error, "a setting cannot be read; that of the file counts");
+        }
+    }
+}
+
+/// Sets a value, and notes it as one to keep if it is another than before.
+fn note<T: Serialize + PartialEq>(
+    kept: &mut Vec<(&'static str, String)>,
+    name: &'static str,
+    value: &mut T,
+    new: T,
+) {
+    if *value != new
+        && let Ok(text) = serde_json::to_string(&new)
+    {
+        kept.push((name, text));
+        *value = new;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use session::AfterCrash;
+
+    use super::*;
+    use crate::people::{by_hand, open};
+
+    #[test]
+    fn what_was_set_goes_before_the_file_and_the_environment_before_both() {
+        let data = tempfile::tempdir().unwrap();
+        let people = Arc::new(open(data.path()).unwrap());
+        let config = Config { instructions: Some("of the file".to_owned()), ..Config::default() };
+        let settings = Settings::open(&config, people.clone()).unwrap();
+        assert_eq!((settings.now().trash_days, settings.crash_policy().get()), (30, AfterCrash::Continue));
+        let seen_by_the_hub = settings.crash_policy();
+        let change = Change {
+            after_crash: Some(AfterCrashConfig::Wait),
+            trash_days: Some(7),
+            instructions: Some(None),
+        };
+        settings.change(by_hand(), change.clone()).unwrap();
+        assert_eq!(seen_by_the_hub.get(), AfterCrash::Wait);
+        let set = Values { after_crash: AfterCrashConfig::Wait, trash_days: 7, instructions: None };
+        assert_eq!(*settings.now(), set);
+        let again = Settings::open(&config, people.clone()).unwrap();
+        assert_eq!((again.now().as_ref(), again.crash_policy().get()), (&set, AfterCrash::Wait));
+        // Nothing is told of a change that is none.
+        let lines = people.audit(None, 10).unwrap().len();
+        again.change(by_hand(), change.clone()).unwrap();
+        assert_eq!(people.audit(None, 10).unwrap().len(), lines);
+        let environment = Config { trash_days: 1, in_environment: vec!["trash_days"], ..config };
+        let settings = Settings::open(&environment, people).unwrap();
+        assert_eq!((settings.now().trash_days, settings.now().after_crash), (1, AfterCrashConfig::Wait));
+        let refused = settings.change(by_hand(), change);
+        assert!(matches!(refused, Err(ChangeError::InEnvironment("trash_days"))));
+        assert_eq!(settings.now().trash_days, 1);
+    }
+}

@@ -1,0 +1,185 @@
+// Everything that can be done now, and every session, by a few letters.
+
+import { i18n } from "@lingui/core";
+import { ChevronRight, MessageSquare, Search } from "lucide-react";
+import { useEffect, useId, useMemo, useRef, useState } from "react";
+import { navigate } from "wouter/use-browser-location";
+
+import { useKnown } from "../shell/use";
+import { fitting, wordsOf } from "./find";
+import { titleOf as groupTitle } from "./groups";
+import { matches } from "./keys";
+import { allCommands, can, keysOf, type Group } from "./registry";
+import { useFound } from "./found";
+import { spelt } from "./spelling";
+import "../styles/palette.css";
+
+const RECENT = 8;
+/** In the palette what acts on the focus has no place. */
+const SHOWN: readonly Group[] = ["session", "anywhere", "go"];
+
+interface Option {
+  id: string;
+  title: string;
+  note?: string | undefined;
+  keys?: string | undefined;
+  session?: true;
+  run: () => void;
+}
+
+interface Section {
+  name: string;
+  options: Option[];
+}
+
+function useSections(typed: string): Section[] {
+  const list = useKnown(({ list }) => list);
+  const found = useFound(typed.trim());
+  return useMemo(() => {
+    const words = wordsOf(typed);
+    const commands = allCommands().filter((command) => command.onlyKeys !== true && can(command));
+    const byGroup = SHOWN.map((group) => ({
+      name: groupTitle(group),
+      options: fitting(
+        commands.filter((command) => command.group === group),
+        (command) => command.title(),
+        words,
+      ).map((command) => ({
+        id: command.id,
+        title: command.title(),
+        keys: keysOf(command)[0],
+        run: command.run,
+      })),
+    }));
+    const lines = (list ?? []).map(({ session, title }) => ({
+      session,
+      title: title ?? i18n.t("New session"),
+    }));
+    const named = fitting(lines, ({ title }) => title, words).slice(0, RECENT);
+    const elsewhere = found.filter(({ session }) => !named.some((line) => line.session === session));
+    const sessions = [
+      ...named.map(({ session, title }) => ({ session, title, turn: null, note: undefined })),
+      ...elsewhere.map(({ session, title, turn, excerpt }) => ({
+        session,
+        title: title ?? lines.find((line) => line.session === session)?.title ?? i18n.t("New session"),
+        turn,
+        note: excerpt,
+      })),
+    ].map(({ session, title, turn, note }): Option => ({
+      id: `session:${session}`,
+      title,
+      note,
+      session: true,
+      run: () => navigate(turn === null ? `/s/${session}` : `/s/${session}?turn=${turn}`),
+    }));
+    const sections = [
+      ...byGroup.slice(0, 2),
+      { name: i18n.t("Sessions"), options: sessions },
+      ...byGroup.slice(2),
+    ];
+    return sections.filter(({ options }) => options.length > 0);
+  }, [typed, list, found]);
+}
+
+export default function Palette({ close }: { close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [typed, setTyped] = useState("");
+  const [at, setAt] = useState(0);
+  const id = useId();
+  const sections = useSections(typed);
+  const options = sections.flatMap((section) => section.options);
+  const chosen = Math.min(at, options.length - 1);
+  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    document.getElementById(`${id}-${chosen}`)?.scrollIntoView({ block: "nearest" });
+  }, [id, chosen, typed]);
+  const run = (option: Option | undefined) => {
+    if (option === undefined) return;
+    // Closed first: the focus goes back to where it was, and what is done may take it from there.
+    dialog.current?.close();
+    option.run();
+  };
+  const press = (event: React.KeyboardEvent) => {
+    if (event.nativeEvent.isComposing) return;
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by !== undefined) setAt((chosen + by + options.length) % Math.max(1, options.length));
+    else if (event.key === "Home") setAt(0);
+    else if (event.key === "End") setAt(options.length - 1);
+    else if (event.key === "Enter") run(options[chosen]);
+    else if (matches("Mod+k", event.nativeEvent)) dialog.current?.close();
+    else return;
+    event.preventDefault();
+  };
+  let count = 0;
+  return (
+    <dialog
+      ref={dialog}
+      className="pal"
+      aria-label={i18n.t("Commands")}
+      onClose={close}
+      onClick={(event) => event.target === event.currentTarget && dialog.current?.close()}
+    >
+      <div className="in">
+        <Search aria-hidden="true" />
+        <input
+          type="text"
+          role="combobox"
+          aria-expanded="true"
+          aria-autocomplete="list"
+          aria-controls={`${id}-list`}
+          aria-activedescendant={options.length === 0 ? undefined : `${id}-${chosen}`}
+          aria-label={i18n.t("Command or session")}
+          placeholder={i18n.t("Type a command or the name of a session")}
+          value={typed}
+          autoFocus
+          autoComplete="off"
+          spellCheck={false}
+          onChange={(event) => {
+            setTyped(event.target.value);
+            setAt(0);
+          }}
+          onKeyDown={press}
+        />
+      </div>
+      <div className="options" role="listbox" id={`${id}-list`} aria-label={i18n.t("Commands and sessions")}>
+        {sections.map(({ name, options }) => (
+          <div key={name} role="group" aria-label={name}>
+            <div className="h3" aria-hidden="true">
+              {name}
+            </div>
+            {options.map((option) => {
+              const place = count++;
+              return (
+                <div
+                  key={option.id}
+                  id={`${id}-${place}`}
+                  role="option"
+                  aria-selected={place === chosen}
+                  className="o"
+                  onClick={() => run(option)}
+                  onPointerMove={() => setAt(place)}
+                >
+                  {option.session === true ? (
+                    <MessageSquare aria-hidden="true" />
+                  ) : (
+                    <ChevronRight aria-hidden="true" />
+                  )}
+                  <span className="clip">{option.title}</span>
+                  {option.note !== undefined && <span className="clip dim">{option.note}</span>}
+                  {option.keys !== undefined && (
+                    <span className="r">
+                      <kbd>{spelt(option.keys)}</kbd>
+                    </span>
+                  )}
+                </div>
+              );
+            })}
+          </div>
+        ))}
+      </div>
+      <p className="dim none" role="status">
+        {options.length === 0 && i18n.t("Nothing found")}
+      </p>
+    </dialog>
+  );
+}

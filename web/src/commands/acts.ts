@@ -1,0 +1,71 @@
+// What can be done from anywhere. Nothing on the page changes by it: the server says when it happened.
+
+import { i18n } from "@lingui/core";
+import { navigate } from "wouter/use-browser-location";
+
+import { ask } from "../api/client";
+import { forgetMe } from "../live/me";
+import { store } from "../live/store";
+import type { Line } from "../log/types";
+import { attempt } from "../shell/attempt";
+import { setLanguage, type Language } from "../words/language";
+import { sessionIn } from "./places";
+
+export function here(): string | undefined {
+  return sessionIn(location.pathname);
+}
+
+/** Makes a session and goes there. */
+export function newSession(): void {
+  const after = here();
+  const body = { id: crypto.randomUUID(), ...(after === undefined ? {} : { after }) };
+  const made = ask<{ session: string }>("POST", "/sessions", { body });
+  void attempt(
+    i18n.t("made"),
+    made.then(({ session }) => navigate(`/s/${session}`)),
+  );
+}
+
+/** Goes round the sessions of a kind, from the one that is shown. */
+export function goRound(is: (line: Line) => boolean, by: number): void {
+  const lines = store.getState().list?.filter(is) ?? [];
+  const at = lines.findIndex(({ session }) => session === here());
+  const next = lines.at(at < 0 && by < 0 ? -1 : (at + by) % Math.max(1, lines.length));
+  if (next !== undefined) navigate(`/s/${next.session}`);
+}
+
+export const isLive = (line: Line) => line.run != null;
+export const needsYou = (line: Line) => line.needs != null;
+
+/** The field that searches all sessions; on a phone it stands on a page of its own. */
+export function searchAll(): void {
+  const focus = () => {
+    const field = document.querySelector<HTMLInputElement>(".side input[type=search]");
+    if (field === null || field.offsetParent === null) return false;
+    field.focus();
+    field.select();
+    return true;
+  };
+  if (focus()) return;
+  navigate("/");
+  requestAnimationFrame(focus);
+}
+
+/** Here, and wherever the person signs in next. */
+export async function speakElsewhereToo(language: Language): Promise<void> {
+  try {
+    const preferences = await ask<object>("GET", "/me/preferences");
+    await ask("PUT", "/me/preferences", { body: { ...preferences, language } });
+  } catch {
+    // This device speaks it all the same.
+  }
+  setLanguage(language);
+}
+
+export function signOut(): void {
+  const gone = ask("POST", "/logout").then(() => {
+    forgetMe();
+    location.assign("/");
+  });
+  void attempt(i18n.t("signed out"), gone);
+}

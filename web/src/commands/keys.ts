@@ -1,0 +1,41 @@
+// Which keys a person pressed, told as commands name them: `Mod+Shift+o`, `Alt+ArrowUp`, `?`.
+
+interface Pressed {
+  key: string;
+  code: string;
+  ctrlKey: boolean;
+  metaKey: boolean;
+  altKey: boolean;
+  shiftKey: boolean;
+}
+
+/** Whether an event is what a command is waiting for. */
+export function matches(keys: string, event: Pressed): boolean {
+  const parts = keys.split("+");
+  const key = parts.pop() ?? "";
+  const control = event.ctrlKey || event.metaKey;
+  if (control !== parts.includes("Mod") || event.altKey !== parts.includes("Alt")) return false;
+  // What sign a key writes depends on Shift already; only letters and keys with names are the same with it.
+  const counts = key.length > 1 || isLetter(key);
+  if (counts && event.shiftKey !== parts.includes("Shift")) return false;
+  if (event.key.toLowerCase() === key.toLowerCase()) return true;
+  // With Alt a keyboard may write another sign; the key is still the same.
+  return event.altKey && isLetter(key) && event.code === `Key${key.toUpperCase()}`;
+}
+
+function isLetter(key: string): boolean {
+  return /^[a-z]$/i.test(key);
+}
+
+/** Whether keys are those that write: they belong to a field that has the focus, and can be turned off. */
+export function isPlain(keys: string): boolean {
+  return !/^(Mod|Alt)\+/.test(keys) && keys.replace("Shift+", "").length === 1;
+}
+
+const FIELDS =
+  "input:not([type=checkbox]):not([type=radio]):not([type=button]), textarea, select, [contenteditable]";
+
+/** Whether what has the focus takes what is typed. */
+export function isField(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest(FIELDS) !== null;
+}

@@ -1,0 +1,36 @@
+// The places of the page that have an address of their own, and what they are called.
+
+import { i18n } from "@lingui/core";
+
+export interface Place {
+  path: string;
+  title: () => string;
+  /** Whether only owners have anything to see there. */
+  owners?: true;
+}
+
+export const PLACES: readonly Place[] = [
+  { path: "/live", title: () => i18n.t("Live") },
+  { path: "/needs-you", title: () => i18n.t("Needs you") },
+  { path: "/archive", title: () => i18n.t("Archive") },
+  { path: "/trash", title: () => i18n.t("Trash") },
+  { path: "/settings", title: () => i18n.t("Settings") },
+  { path: "/settings/models", title: () => i18n.t("Models") },
+  { path: "/settings/projects", title: () => i18n.t("Projects") },
+  { path: "/settings/conversation", title: () => i18n.t("Conversation settings") },
+  { path: "/settings/appearance", title: () => i18n.t("Appearance and language") },
+  { path: "/settings/access", title: () => i18n.t("Access") },
+  { path: "/settings/people", title: () => i18n.t("People"), owners: true },
+  { path: "/settings/data", title: () => i18n.t("Data"), owners: true },
+  { path: "/server", title: () => i18n.t("Server"), owners: true },
+];
+
+/** The session that a path leads to. */
+export function sessionIn(path: string): string | undefined {
+  return /^\/s\/([^/?]+)/.exec(path)?.[1];
+}
+
+/** What a path leads to is called; none for a session and for what has no name. */
+export function nameOf(path: string): string | undefined {
+  return PLACES.find((place) => place.path === path)?.title();
+}

@@ -1,0 +1,121 @@
+// What can be done with the session that is shown.
+
+import { i18n } from "@lingui/core";
+import { navigate } from "wouter/use-browser-location";
+
+import { ask } from "../api/client";
+import type { View } from "../log/types";
+import { attempt } from "../shell/attempt";
+import { ui } from "../shell/ui";
+import { takeBack } from "../conversation/undo";
+import { useCommands, type Command } from "./registry";
+
+interface Shown {
+  session: string;
+  view: View | undefined;
+  finding: boolean;
+  find: () => void;
+  history: () => void;
+}
+
+export function useSessionCommands(shown: Shown): void {
+  useCommands([...acts(shown), ...shelves(shown), ...exports(shown)]);
+}
+
+function acts({ session, view, finding, find, history }: Shown): Command[] {
+  const newest = view?.turns.at(-1)?.turn;
+  const rests = newest !== undefined && view?.run == null;
+  return [
+    {
+      id: "session.retry",
+      group: "session",
+      title: () => i18n.t("Retry the last answer"),
+      when: () => rests,
+      run: () => void attempt(i18n.t("tried again"), ask("POST", `/sessions/${session}/retry`)),
+    },
+    {
+      id: "session.edit",
+      group: "session",
+      title: () => i18n.t("Say the last message differently"),
+      when: () => newest !== undefined,
+      run: () => newest !== undefined && ui.setState({ editing: { session, turn: newest } }),
+    },
+    {
+      id: "session.take_back",
+      group: "session",
+      title: () => i18n.t("Take back the last turn"),
+      keys: "Mod+Alt+z",
+      when: () => newest !== undefined,
+      run: () => newest !== undefined && takeBack(session, newest),
+    },
+    {
+      id: "session.find",
+      group: "session",
+      title: () => i18n.t("Find in this session"),
+      keys: "Mod+f",
+      // Once more is the browser's.
+      when: () => !finding,
+      run: find,
+    },
+    { id: "session.history", group: "session", title: () => i18n.t("History"), run: history },
+    {
+      id: "session.timeline",
+      group: "session",
+      title: () => i18n.t("Timeline"),
+      run: () => navigate(`/s/${session}/timeline`),
+    },
+  ];
+}
+
+function shelves({ session, view }: Shown): Command[] {
+  if (view === undefined) return [];
+  const change = (body: object) =>
+    void attempt(i18n.t("changed"), ask("PATCH", `/sessions/${session}`, { body }));
+  return [
+    {
+      id: "session.pin",
+      group: "session",
+      title: () => (view.pinned ? i18n.t("Unpin") : i18n.t("Pin")),
+      run: () => change({ pinned: !view.pinned }),
+    },
+    {
+      id: "session.archive",
+      group: "session",
+      title: () => (view.archived ? i18n.t("Bring back from the archive") : i18n.t("Move to the archive")),
+      when: () => !view.trashed,
+      run: () => change({ archived: !view.archived }),
+    },
+    {
+      id: "session.trash",
+      group: "session",
+      title: () => (view.trashed ? i18n.t("Bring back from the trash") : i18n.t("Move to trash")),
+      run: () => change({ trashed: !view.trashed }),
+    },
+  ];
+}
+
+function exports({ session, view }: Shown): Command[] {
+  const save = (format: string) => {
+    const link = document.createElement("a");
+    link.href = `/api/v1/sessions/${session}/export?format=${format}`;
+    link.download = "";
+    link.click();
+  };
+  const when = () => view !== undefined;
+  return [
+    {
+      id: "session.export.markdown",
+      group: "session",
+      title: () => i18n.t("Export as Markdown"),
+      when,
+      run: () => save("markdown"),
+    },
+    {
+      id: "session.export.json",
+      group: "session",
+      title: () => i18n.t("Export as JSON"),
+      when,
+      run: () => save("json"),
+    },
+  ];
+}

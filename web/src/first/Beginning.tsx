@@ -1,0 +1,27 @@
+// What an owner is offered where nothing is written yet.
+
+import { i18n } from "@lingui/core";
+import { useLocation } from "wouter";
+
+import { attempt } from "../shell/attempt";
+import { useKnown } from "../shell/use";
+import { FirstRun } from "./FirstRun";
+import { beginToBreakIt } from "./scratch";
+import "../styles/settings.css";
+
+/** `steps` on the page that everything begins with. */
+export default function Beginning({ steps }: { steps: boolean }) {
+  const [, go] = useLocation();
+  const preferences = useKnown(({ preferences }) => preferences);
+  const begin = async () => go(`/s/${await beginToBreakIt()}`);
+  return (
+    <>
+      {steps && preferences?.first_run_done === false && <FirstRun />}
+      <div className="do">
+        <button type="button" className="btn" onClick={() => void attempt(i18n.t("begun"), begin())}>
+          {i18n.t("Try to break it")}
+        </button>
+      </div>
+    </>
+  );
+}

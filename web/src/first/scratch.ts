@@ -1,0 +1,24 @@
+// A session to break things in. Only one that is tagged so can be broken, and never the server.
+
+import { i18n } from "@lingui/core";
+
+import { ask } from "../api/client";
+import { outbox } from "../live/store";
+
+export const SCRATCH = "scratch";
+
+/** Makes the session and asks for something that takes a while. */
+export async function beginToBreakIt(): Promise<string> {
+  const body = { id: crypto.randomUUID(), title: i18n.t("Try to break it") };
+  const { session } = await ask<{ session: string }>("POST", "/sessions", { body });
+  await ask("PATCH", `/sessions/${session}`, { body: { tags: [SCRATCH] } });
+  askForStory(session);
+  return session;
+}
+
+export function askForStory(session: string): void {
+  const text = i18n.t(
+    "Tell me a long story about a lighthouse keeper who writes down every ship. At least two thousand words.",
+  );
+  outbox.send({ session, text, attachments: [], mode: "queue" });
+}

@@ -1,0 +1,61 @@
+// The audit trail, as sentences: what was done about people and access, and by whom.
+
+import { i18n } from "@lingui/core";
+import { useEffect, useState } from "react";
+
+import { ask } from "../api/client";
+import { whenLong } from "../shell/days";
+import type { Person } from "./People";
+import { Problem, useDoing } from "./asked";
+import { auditWords } from "./auditWords";
+
+export interface AuditLine {
+  no: number;
+  time: number;
+  user?: string | null;
+  action: string;
+  about: string;
+}
+
+/** As many as the server gives at once. */
+const PAGE = 100;
+
+export function Audit({ people }: { people: readonly Person[] }) {
+  const doing = useDoing();
+  const [lines, setLines] = useState<AuditLine[]>([]);
+  const [more, setMore] = useState(false);
+  const read = (before?: number) =>
+    doing.run(i18n.t("read"), async () => {
+      const path = before === undefined ? "/audit" : `/audit?before=${before}`;
+      const page = (await ask<{ lines: AuditLine[] }>("GET", path)).lines;
+      setLines((lines) => (before === undefined ? page : [...lines, ...page]));
+      setMore(page.length >= PAGE);
+    });
+  // What was just done about people is in it.
+  useEffect(() => void read(), [people]);
+  const names = new Map(people.map(({ user, name }) => [user, name]));
+  return (
+    <section>
+      <h3>{i18n.t("What was done")}</h3>
+      {lines.length === 0 && !doing.busy && <p className="dim">{i18n.t("Nothing yet.")}</p>}
+      <ol className="trail" aria-label={i18n.t("What was done")}>
+        {lines.map((line) => (
+          <li key={line.no}>
+            <time className="dim num">{whenLong(line.time)}</time> {auditWords(line, names)}
+          </li>
+        ))}
+      </ol>
+      <Problem of={doing} />
+      {more && (
+        <button
+          type="button"
+          className="btn"
+          disabled={doing.busy}
+          onClick={() => void read(lines.at(-1)?.no)}
+        >
+          {i18n.t("Show earlier")}
+        </button>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,142 @@
+// How conversations go: for the person, for this device, and, by owners, for the server.
+
+import { i18n } from "@lingui/core";
+import { useState, type FormEvent } from "react";
+
+import { ask } from "../api/client";
+import type { Mode } from "../live/outbox";
+import { isOn, turn } from "../shell/remembered";
+import { useKnown } from "../shell/use";
+import { Loaded, Problem, useAsked, useDoing, type Asked } from "./asked";
+import { prefer } from "./preferences";
+import { Choice, Switch } from "./Choice";
+
+export interface ServerSettings {
+  after_crash: "continue" | "wait";
+  trash_days: number;
+  instructions: string | null;
+  /** What the environment or the file says, and cannot be changed here. */
+  set_in_environment?: string[];
+}
+
+export function ConversationPage() {
+  const owner = useKnown(({ user }) => user?.role === "owner");
+  return (
+    <>
+      <Busy />
+      <Letters />
+      {owner && <ForAll />}
+    </>
+  );
+}
+
+function ForAll() {
+  const asked = useAsked<ServerSettings>("/settings");
+  return <Loaded asked={asked}>{(settings) => <OfServer settings={settings} asked={asked} />}</Loaded>;
+}
+
+function Busy() {
+  const busy = useKnown(({ preferences }) => preferences?.busy ?? "queue");
+  const doing = useDoing();
+  const modes: [Mode, string, string][] = [
+    ["queue", i18n.t("Queue"), i18n.t("The message waits until the answer is complete.")],
+    ["steer", i18n.t("Steer"), i18n.t("The agent reads it at its next step and goes on.")],
+    ["interrupt", i18n.t("Interrupt"), i18n.t("The answer stops, and the message is answered next.")],
+  ];
+  return (
+    <section>
+      <Choice
+        title={i18n.t("What Enter does while the agent works")}
+        name="busy"
+        value={busy}
+        options={modes}
+        choose={(busy) => void doing.run(i18n.t("kept"), () => prefer({ busy }))}
+      />
+      <Problem of={doing} />
+    </section>
+  );
+}
+
+function Letters() {
+  const [on, setOn] = useState(() => isOn("letters"));
+  return (
+    <section>
+      <h3>{i18n.t("Keyboard")}</h3>
+      <Switch
+        label={i18n.t("Single-letter shortcuts")}
+        told={i18n.t("J, K, R and others, while the conversation has the focus. On this device.")}
+        on={on}
+        choose={(on) => {
+          turn("letters", on);
+          setOn(on);
+        }}
+      />
+    </section>
+  );
+}
+
+function OfServer({ settings, asked }: { settings: ServerSettings; asked: Asked<ServerSettings> }) {
+  const doing = useDoing();
+  const [saved, setSaved] = useState(false);
+  const fixed = settings.set_in_environment ?? [];
+  const change = (body: Partial<ServerSettings>) =>
+    doing.run(i18n.t("kept"), async () => {
+      await ask("PATCH", "/settings", { body });
+      await asked.again();
+    });
+  const keep = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const text = String(new FormData(event.currentTarget).get("instructions") ?? "").trim();
+    setSaved(await change({ instructions: text === "" ? null : text }));
+  };
+  return (
+    <>
+      <section>
+        <Choice
+          title={i18n.t("After a crash of the server")}
+          name="after_crash"
+          value={settings.after_crash}
+          disabled={fixed.includes("after_crash")}
+          options={[
+            [
+              "continue",
+              i18n.t("Go on"),
+              i18n.t("An interrupted answer goes on by itself where that is safe."),
+            ],
+            ["wait", i18n.t("Wait"), i18n.t("It waits until somebody presses Continue.")],
+          ]}
+          choose={(after_crash) => void change({ after_crash })}
+        />
+        {fixed.includes("after_crash") && <Fixed />}
+      </section>
+      <section>
+        <form className="form" onSubmit={(event) => void keep(event)} onChange={() => setSaved(false)}>
+          <label>
+            <h3>{i18n.t("Instructions for every session")}</h3>
+            <textarea
+              name="instructions"
+              rows={6}
+              disabled={fixed.includes("instructions")}
+              defaultValue={settings.instructions ?? ""}
+            />
+          </label>
+          {fixed.includes("instructions") && <Fixed />}
+          <div className="do">
+            <button className="btn" disabled={doing.busy || fixed.includes("instructions")}>
+              {i18n.t("Save")}
+            </button>
+            {saved && <span className="good">{i18n.t("Saved.")}</span>}
+          </div>
+        </form>
+      </section>
+      <Problem of={doing} />
+    </>
+  );
+}
+
+/** Why something cannot be changed here. */
+export function Fixed() {
+  return (
+    <p className="dim">{i18n.t("This is set where the server is started, and cannot be changed here.")}</p>
+  );
+}

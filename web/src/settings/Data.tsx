@@ -1,0 +1,180 @@
+// What the server keeps: how much room it takes, how long the trash is kept, and copies of it.
+
+import { i18n } from "@lingui/core";
+import { useEffect, type FormEvent } from "react";
+
+import { ask } from "../api/client";
+import type { ServerFigures } from "../server/figures";
+import { lastBackup, lastVerify, spaceWords } from "../server/stateWords";
+import { whenLong } from "../shell/days";
+import { Fixed, type ServerSettings } from "./ConversationPage";
+import { Loaded, Problem, useAsked, useDoing } from "./asked";
+
+interface Task {
+  task: string;
+  kind: "backup" | "verify";
+  state: "running" | "done" | "failed";
+  begun_at: number;
+  ended_at?: number | null;
+  told: string;
+}
+
+export function Data() {
+  const server = useAsked<ServerFigures>("/server");
+  return (
+    <>
+      <section>
+        <h3>{i18n.t("Storage")}</h3>
+        <Loaded asked={server}>
+          {(figures) => (
+            <dl className="facts">
+              {spaceWords(figures).map(([name, value]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd className="num">{value}</dd>
+                </div>
+              ))}
+            </dl>
+          )}
+        </Loaded>
+      </section>
+      <Retention />
+      <Copies server={server.value} reread={server.again} />
+      <section>
+        <h3>{i18n.t("Take it with you")}</h3>
+        <p className="dim">{i18n.t("Every session of yours, readable without this server.")}</p>
+        <a className="btn" href="/api/v1/export" download>
+          {i18n.t("Export everything")}
+        </a>
+      </section>
+    </>
+  );
+}
+
+function Retention() {
+  const asked = useAsked<ServerSettings>("/settings");
+  const doing = useDoing();
+  const keep = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const trash_days = Number(new FormData(event.currentTarget).get("trash_days"));
+    void doing.run(i18n.t("kept"), async () => {
+      await ask("PATCH", "/settings", { body: { trash_days } });
+      await asked.again();
+    });
+  };
+  return (
+    <section>
+      <h3>{i18n.t("Trash")}</h3>
+      <Loaded asked={asked}>
+        {({ trash_days, set_in_environment = [] }) => (
+          <>
+            <p>
+              {trash_days === 0
+                ? i18n.t("Kept until it is erased by hand.")
+                : i18n.t(
+                    "{days, plural, one {Kept for # day, then erased.} other {Kept for # days, then erased.}}",
+                    { days: trash_days },
+                  )}
+            </p>
+            {set_in_environment.includes("trash_days") ? (
+              <Fixed />
+            ) : (
+              <form className="form line" key={trash_days} onSubmit={keep}>
+                <label>
+                  {i18n.t("Days in the trash, or 0 for as long as you like")}
+                  <input name="trash_days" type="number" min="0" required defaultValue={trash_days} />
+                </label>
+                <button className="btn" disabled={doing.busy}>
+                  {i18n.t("Save")}
+                </button>
+              </form>
+            )}
+          </>
+        )}
+      </Loaded>
+      <Problem of={doing} />
+    </section>
+  );
+}
+
+const LOOK_EVERY = 1_000;
+
+function Copies({ server, reread }: { server: ServerFigures | undefined; reread: () => Promise<void> }) {
+  const asked = useAsked<{ tasks: Task[] }>("/server/tasks");
+  const doing = useDoing();
+  const running = asked.value?.tasks.some(({ state }) => state === "running") === true;
+  const { again } = asked;
+  useEffect(() => {
+    if (!running) return;
+    const timer = setInterval(() => void again(), LOOK_EVERY);
+    return () => {
+      clearInterval(timer);
+      void reread();
+    };
+  }, [running, again, reread]);
+  const begin = (path: string, body: object) =>
+    doing.run(i18n.t("begun"), async () => {
+      await ask("POST", path, { body });
+      await again();
+    });
+  const backUp = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    void begin("/server/backup", { place: String(new FormData(event.currentTarget).get("place") ?? "") });
+  };
+  const busy = doing.busy || running;
+  return (
+    <section>
+      <h3>{i18n.t("Copies")}</h3>
+      {server !== undefined && (
+        <p>
+          {lastBackup(server)} {lastVerify(server)}
+        </p>
+      )}
+      <form className="form line" onSubmit={backUp}>
+        <label>
+          {i18n.t("Folder on the server")}
+          <input name="place" required autoComplete="off" placeholder="/var/backups/everturn" />
+        </label>
+        <button className="btn" disabled={busy}>
+          {i18n.t("Back up now")}
+        </button>
+      </form>
+      <div className="do">
+        <button
+          type="button"
+          className="btn"
+          disabled={busy}
+          onClick={() => void begin("/server/verify", {})}
+        >
+          {i18n.t("Verify now")}
+        </button>
+      </div>
+      <Problem of={doing} />
+      <Loaded asked={asked}>
+        {({ tasks }) => (
+          <ul className="rows" aria-label={i18n.t("What was begun here")}>
+            {tasks.map((task) => (
+              <li key={task.task} className="row-in" data-state={task.state}>
+                <div className="what">
+                  <b>{task.kind === "backup" ? i18n.t("Backup") : i18n.t("Verification")}</b>
+                  <p className="dim">
+                    {stateWord(task.state)}, {whenLong(task.begun_at)}
+                  </p>
+                  <p className={task.state === "failed" ? "err" : undefined}>{task.told}</p>
+                  {task.state === "running" && (
+                    <progress aria-label={i18n.t("It goes on until the server says that it is done")} />
+                  )}
+                </div>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function stateWord(state: Task["state"]): string {
+  if (state === "running") return i18n.t("Going on");
+  return state === "done" ? i18n.t("Done") : i18n.t("Failed");
+}

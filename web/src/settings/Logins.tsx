@@ -1,0 +1,85 @@
+// Where the person is signed in.
+
+import { i18n } from "@lingui/core";
+
+import { ask } from "../api/client";
+import { whenLong } from "../shell/days";
+import { Confirm } from "./Confirm";
+import { Loaded, Problem, useAsked, useDoing } from "./asked";
+
+export interface Credential {
+  id: string;
+  name: string;
+  scope: string;
+  created_at: number;
+  used_at?: number | null;
+  expires_at?: number | null;
+  /** Whether it is what this page is signed in with. */
+  this: boolean;
+}
+
+export function Logins() {
+  const asked = useAsked<{ logins: Credential[] }>("/logins");
+  const doing = useDoing();
+  const end = (logins: Credential[]) => async () => {
+    for (const { id } of logins) await ask("DELETE", `/logins/${id}`);
+    await asked.again();
+  };
+  return (
+    <section>
+      <h3>{i18n.t("Where you are signed in")}</h3>
+      <Loaded asked={asked}>
+        {({ logins }) => {
+          const others = logins.filter((login) => !login.this);
+          return (
+            <>
+              <ul className="rows" aria-label={i18n.t("Where you are signed in")}>
+                {logins.map((login) => (
+                  <li key={login.id} className="row-in">
+                    <div className="what">
+                      <b>{login.name}</b>
+                      {login.this && <span className="chip">{i18n.t("This device")}</span>}
+                      <p className="dim">
+                        {login.used_at == null
+                          ? i18n.t("Signed in {when}", { when: whenLong(login.created_at) })
+                          : i18n.t("Used {used}, signed in {when}", {
+                              used: whenLong(login.used_at),
+                              when: whenLong(login.created_at),
+                            })}
+                      </p>
+                    </div>
+                    {!login.this && (
+                      <div className="do">
+                        <button
+                          type="button"
+                          className="btn sm"
+                          aria-label={i18n.t("End it: {name}", { name: login.name })}
+                          disabled={doing.busy}
+                          onClick={() => void doing.run(i18n.t("ended"), end([login]))}
+                        >
+                          {i18n.t("End it")}
+                        </button>
+                      </div>
+                    )}
+                  </li>
+                ))}
+              </ul>
+              {others.length === 0 ? (
+                <p className="dim">{i18n.t("Nowhere else.")}</p>
+              ) : (
+                <Confirm
+                  word={i18n.t("End all others")}
+                  question={i18n.t("End all other logins?")}
+                  told={i18n.t("Your other devices have to sign in again. Drafts on them are kept.")}
+                  done={i18n.t("ended")}
+                  act={end(others)}
+                />
+              )}
+            </>
+          );
+        }}
+      </Loaded>
+      <Problem of={doing} />
+    </section>
+  );
+}

@@ -1,0 +1,108 @@
+import { i18n } from "@lingui/core";
+import { useState, type FormEvent } from "react";
+
+import { ask } from "../api/client";
+import { dayOf } from "../shell/days";
+import { Confirm } from "./Confirm";
+import { Loaded, Problem, useAsked, useDoing } from "./asked";
+import { canPasskeys, makePasskey, turnedAway } from "./passkey";
+
+interface Passkey {
+  passkey: string;
+  name: string;
+  created_at: number;
+  used_at?: number | null;
+}
+
+export function Passkeys() {
+  const asked = useAsked<{ passkeys: Passkey[] }>("/passkeys");
+  return (
+    <section>
+      <h3>{i18n.t("Passkeys")}</h3>
+      <p className="dim">
+        {i18n.t(
+          "Sign in with a finger, a face or the lock of a device. Nothing to remember, nothing to steal.",
+        )}
+      </p>
+      <Loaded asked={asked}>
+        {({ passkeys }) => (
+          <>
+            {passkeys.length === 0 && <p className="dim">{i18n.t("No passkeys yet.")}</p>}
+            <ul className="rows" aria-label={i18n.t("Passkeys")}>
+              {passkeys.map(({ passkey, name, created_at, used_at }) => (
+                <li key={passkey} className="row-in">
+                  <div className="what">
+                    <b>{name}</b>
+                    <p className="dim">
+                      {used_at == null
+                        ? i18n.t("Made {day}, not used yet", { day: dayOf(created_at) })
+                        : i18n.t("Made {day}, used {used}", { day: dayOf(created_at), used: dayOf(used_at) })}
+                    </p>
+                  </div>
+                  <div className="do">
+                    <Confirm
+                      word={i18n.t("Remove")}
+                      label={i18n.t("Remove {name}", { name })}
+                      question={i18n.t("Remove the passkey {name}?", { name })}
+                      told={i18n.t("It no longer opens this server. Logins that it opened go on.")}
+                      done={i18n.t("removed")}
+                      act={async () => {
+                        await ask("DELETE", `/passkeys/${passkey}`);
+                        await asked.again();
+                      }}
+                    />
+                  </div>
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </Loaded>
+      {canPasskeys() ? (
+        <NewPasskey changed={asked.again} />
+      ) : (
+        <p className="dim">{i18n.t("This browser cannot make passkeys here.")}</p>
+      )}
+    </section>
+  );
+}
+
+export function NewPasskey({ changed }: { changed: () => Promise<void> }) {
+  const doing = useDoing();
+  const [away, setAway] = useState(false);
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const name = String(new FormData(form).get("passkey") ?? "").trim();
+    setAway(false);
+    const made = await doing.run(i18n.t("made"), async () => {
+      try {
+        await makePasskey(name);
+      } catch (error) {
+        if (!turnedAway(error)) throw error;
+        setAway(true);
+      }
+      await changed();
+    });
+    if (made) form.reset();
+  };
+  return (
+    <form className="form line" onSubmit={(event) => void submit(event)}>
+      <label>
+        {i18n.t("Name of a new passkey")}
+        <input
+          name="passkey"
+          required
+          maxLength={100}
+          autoComplete="off"
+          placeholder={i18n.t("This device, or where it is kept")}
+        />
+      </label>
+      <button className="btn" disabled={doing.busy}>
+        {doing.busy ? i18n.t("Waiting for the device…") : i18n.t("Add a passkey")}
+      </button>
+      {away && <p role="alert">{i18n.t("No passkey was made. Try again when you are ready.")}</p>}
+      <Problem of={doing} />
+    </form>
+  );
+}

@@ -1,0 +1,201 @@
+// Who may use the server, and what was done about that.
+
+import { i18n } from "@lingui/core";
+import { useState, type FormEvent } from "react";
+
+import { ask } from "../api/client";
+import { dayOf } from "../shell/days";
+import { useKnown } from "../shell/use";
+import { Audit } from "./Audit";
+import { Confirm } from "./Confirm";
+import { PASSWORD_MAX, PASSWORD_MIN } from "./Password";
+import { Loaded, Problem, useAsked, useDoing } from "./asked";
+
+export interface Person {
+  user: string;
+  name: string;
+  role: string;
+  disabled: boolean;
+  can_log_in: boolean;
+  created_at: number;
+}
+
+export function People() {
+  const asked = useAsked<{ users: Person[] }>("/users");
+  const own = useKnown(({ user }) => user?.user);
+  return (
+    <>
+      <p>{i18n.t("Everybody sees only their own sessions. Owners also set up the server.")}</p>
+      <Loaded asked={asked}>
+        {({ users }) => (
+          <>
+            <ul className="rows" aria-label={i18n.t("People")}>
+              {users.map((person) => (
+                <li key={person.user}>
+                  <Row person={person} own={person.user === own} changed={asked.again} />
+                </li>
+              ))}
+            </ul>
+            <NewPerson changed={asked.again} />
+            <Audit people={users} />
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+export function roleWord(role: string): string {
+  return role === "owner" ? i18n.t("Owner") : i18n.t("Member");
+}
+
+interface RowProps {
+  person: Person;
+  own: boolean;
+  changed: () => Promise<void>;
+}
+
+function Row({ person, own, changed }: RowProps) {
+  const { name, user } = person;
+  const doing = useDoing();
+  const [resetting, setResetting] = useState(false);
+  const change = (body: object) => async () => {
+    await ask("PATCH", `/users/${user}`, { body });
+    await changed();
+  };
+  return (
+    <div className="row-in" role="group" aria-label={name}>
+      <div className="what">
+        <h3>
+          {name}
+          {own && <span className="chip">{i18n.t("You")}</span>}
+          {person.disabled && <span className="chip warn">{i18n.t("Shut out")}</span>}
+        </h3>
+        <p className="dim">
+          {i18n.t("Since {day}", { day: dayOf(person.created_at) })}
+          {!person.can_log_in && <> · {i18n.t("no password")}</>}
+        </p>
+      </div>
+      <div className="do">
+        <select
+          aria-label={i18n.t("Role of {name}", { name })}
+          value={person.role}
+          disabled={doing.busy}
+          onChange={(event) => void doing.run(i18n.t("changed"), change({ role: event.target.value }))}
+        >
+          <option value="member">{roleWord("member")}</option>
+          <option value="owner">{roleWord("owner")}</option>
+        </select>
+        <button type="button" className="btn sm" onClick={() => setResetting(!resetting)}>
+          {i18n.t("Set a password")}
+        </button>
+        {!own &&
+          (person.disabled ? (
+            <button
+              type="button"
+              className="btn sm"
+              disabled={doing.busy}
+              onClick={() => void doing.run(i18n.t("let in"), change({ disabled: false }))}
+            >
+              {i18n.t("Let in")}
+            </button>
+          ) : (
+            <Confirm
+              word={i18n.t("Shut out")}
+              question={i18n.t("Shut {name} out?", { name })}
+              told={i18n.t(
+                "Their pages close at once and their tokens are refused. Their sessions are kept.",
+              )}
+              done={i18n.t("shut out")}
+              act={change({ disabled: true })}
+            />
+          ))}
+      </div>
+      {resetting && (
+        <NewPassword
+          keep={async (password) => {
+            if (await doing.run(i18n.t("changed"), change({ password }))) setResetting(false);
+          }}
+        />
+      )}
+      <Problem of={doing} />
+    </div>
+  );
+}
+
+function NewPassword({ keep }: { keep: (password: string) => Promise<void> }) {
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    void keep(String(new FormData(event.currentTarget).get("password") ?? ""));
+  };
+  return (
+    <form className="form line" onSubmit={submit}>
+      <label>
+        {i18n.t("New password")}
+        <input
+          name="password"
+          type="password"
+          autoComplete="new-password"
+          required
+          autoFocus
+          minLength={PASSWORD_MIN}
+          maxLength={PASSWORD_MAX}
+        />
+      </label>
+      <button className="btn">{i18n.t("Save")}</button>
+    </form>
+  );
+}
+
+function NewPerson({ changed }: { changed: () => Promise<void> }) {
+  const doing = useDoing();
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const given = new FormData(form);
+    const password = String(given.get("password") ?? "");
+    const body = {
+      name: String(given.get("person") ?? "").trim(),
+      role: given.get("role"),
+      ...(password === "" ? {} : { password }),
+    };
+    const added = await doing.run(i18n.t("added"), async () => {
+      await ask("POST", "/users", { body });
+      await changed();
+    });
+    if (added) form.reset();
+  };
+  return (
+    <section>
+      <h3>{i18n.t("Add somebody")}</h3>
+      <form className="form line" onSubmit={(event) => void submit(event)}>
+        <label>
+          {i18n.t("Name")}
+          <input name="person" required maxLength={100} autoComplete="off" />
+        </label>
+        <label>
+          {i18n.t("Role")}
+          <select name="role" defaultValue="member">
+            <option value="member">{roleWord("member")}</option>
+            <option value="owner">{roleWord("owner")}</option>
+          </select>
+        </label>
+        <label>
+          {i18n.t("First password")}
+          <input
+            name="password"
+            type="password"
+            autoComplete="new-password"
+            minLength={PASSWORD_MIN}
+            maxLength={PASSWORD_MAX}
+          />
+        </label>
+        <button className="btn" disabled={doing.busy}>
+          {i18n.t("Add")}
+        </button>
+        <Problem of={doing} />
+      </form>
+      <p className="dim">{i18n.t("Tell them the password yourself; they can change it under Access.")}</p>
+    </section>
+  );
+}

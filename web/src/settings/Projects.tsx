@@ -1,0 +1,127 @@
+// What a project's sessions begin with: a model, and instructions that are read after the server's.
+
+import { i18n } from "@lingui/core";
+import { useState, type FormEvent } from "react";
+
+import { ask } from "../api/client";
+import { useKnown } from "../shell/use";
+import { Loaded, Problem, useAsked, useDoing } from "./asked";
+
+interface Project {
+  project: string;
+  name: string;
+  created_at: number;
+  model?: string | null;
+  instructions?: string | null;
+}
+
+export function Projects() {
+  const asked = useAsked<{ projects: Project[] }>("/projects");
+  return (
+    <>
+      <p>{i18n.t("Sessions in a project use its model and instructions from the next answer on.")}</p>
+      <Loaded asked={asked}>
+        {({ projects }) => (
+          <>
+            {projects.length === 0 && (
+              <p className="dim">{i18n.t("No projects yet. One keeps sessions together.")}</p>
+            )}
+            <ul className="rows" aria-label={i18n.t("Projects")}>
+              {projects.map((project) => (
+                <li key={project.project}>
+                  <ProjectForm project={project} changed={asked.again} />
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </Loaded>
+      <NewProject changed={asked.again} />
+    </>
+  );
+}
+
+function ProjectForm({ project, changed }: { project: Project; changed: () => Promise<void> }) {
+  const models = useKnown(({ models }) => models);
+  const doing = useDoing();
+  const [saved, setSaved] = useState(false);
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const text = (name: string) => String(form.get(name) ?? "").trim();
+    const body = {
+      model: text("model") === "" ? null : text("model"),
+      instructions: text("instructions") === "" ? null : text("instructions"),
+    };
+    const kept = await doing.run(i18n.t("kept"), async () => {
+      await ask("PATCH", `/projects/${project.project}`, { body });
+      await changed();
+    });
+    setSaved(kept);
+  };
+  // A model that is no longer offered stays named until another is chosen.
+  const gone = project.model != null && !models.some(({ name }) => name === project.model);
+  return (
+    <form
+      className="form"
+      aria-label={project.name}
+      onSubmit={(event) => void submit(event)}
+      onChange={() => setSaved(false)}
+    >
+      <h3>{project.name}</h3>
+      <label>
+        {i18n.t("Model")}
+        <select name="model" defaultValue={project.model ?? ""}>
+          <option value="">{i18n.t("The server's default")}</option>
+          {models.map(({ name }) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+          {gone && (
+            <option value={project.model ?? ""}>
+              {i18n.t("{name} (no longer offered)", { name: project.model ?? "" })}
+            </option>
+          )}
+        </select>
+      </label>
+      <label>
+        {i18n.t("Instructions")}
+        <textarea name="instructions" rows={4} defaultValue={project.instructions ?? ""} />
+      </label>
+      <Problem of={doing} />
+      <div className="do">
+        <button className="btn" disabled={doing.busy}>
+          {i18n.t("Save")}
+        </button>
+        {saved && <span className="good">{i18n.t("Saved.")}</span>}
+      </div>
+    </form>
+  );
+}
+
+function NewProject({ changed }: { changed: () => Promise<void> }) {
+  const doing = useDoing();
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const name = String(new FormData(form).get("name") ?? "").trim();
+    const made = await doing.run(i18n.t("made"), async () => {
+      await ask("POST", "/projects", { body: { id: crypto.randomUUID(), name } });
+      await changed();
+    });
+    if (made) form.reset();
+  };
+  return (
+    <form className="form line" onSubmit={(event) => void submit(event)}>
+      <label>
+        {i18n.t("Name of a new project")}
+        <input name="name" required maxLength={100} autoComplete="off" />
+      </label>
+      <button className="btn" disabled={doing.busy}>
+        {i18n.t("Make it")}
+      </button>
+      <Problem of={doing} />
+    </form>
+  );
+}

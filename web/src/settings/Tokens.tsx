@@ -1,0 +1,137 @@
+// Tokens let programs in. A secret is shown once, when it is made.
+
+import { i18n } from "@lingui/core";
+import { useState, type FormEvent } from "react";
+
+import { ask } from "../api/client";
+import { copy } from "../shell/copy";
+import { useKnown } from "../shell/use";
+import { dayOf, whenLong } from "../shell/days";
+import { Confirm } from "./Confirm";
+import type { Credential } from "./Logins";
+import { Loaded, Problem, useAsked, useDoing } from "./asked";
+
+export function Tokens() {
+  const asked = useAsked<{ tokens: Credential[] }>("/tokens");
+  const [made, setMade] = useState<{ name: string; token: string }>();
+  return (
+    <section>
+      <h3>{i18n.t("Tokens")}</h3>
+      <p className="dim">{i18n.t("For programs that speak to this server in your name.")}</p>
+      <Loaded asked={asked}>
+        {({ tokens }) => (
+          <>
+            {tokens.length === 0 && <p className="dim">{i18n.t("No tokens yet.")}</p>}
+            <ul className="rows" aria-label={i18n.t("Tokens")}>
+              {tokens.map((token) => (
+                <li key={token.id} className="row-in">
+                  <div className="what">
+                    <b>{token.name}</b>
+                    <p className="dim">{facts(token).join(" · ")}</p>
+                  </div>
+                  <div className="do">
+                    <Confirm
+                      word={i18n.t("Revoke")}
+                      label={i18n.t("Revoke {name}", { name: token.name })}
+                      question={i18n.t("Revoke the token {name}?", { name: token.name })}
+                      told={i18n.t("Programs that use it are refused from now on.")}
+                      done={i18n.t("revoked")}
+                      act={async () => {
+                        await ask("DELETE", `/tokens/${token.id}`);
+                        await asked.again();
+                      }}
+                    />
+                  </div>
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </Loaded>
+      {made !== undefined && <Secret made={made} close={() => setMade(undefined)} />}
+      <NewToken
+        made={async (token) => {
+          setMade(token);
+          await asked.again();
+        }}
+      />
+    </section>
+  );
+}
+
+function scopeWord(scope: string): string {
+  if (scope === "read") return i18n.t("may read");
+  return scope === "write" ? i18n.t("may read and write") : i18n.t("may manage the server");
+}
+
+function facts({ scope, used_at, expires_at }: Credential): string[] {
+  return [
+    scopeWord(scope),
+    used_at == null ? i18n.t("not used yet") : i18n.t("used {when}", { when: whenLong(used_at) }),
+    expires_at == null ? i18n.t("until it is revoked") : i18n.t("until {day}", { day: dayOf(expires_at) }),
+  ];
+}
+
+function Secret({ made, close }: { made: { name: string; token: string }; close: () => void }) {
+  return (
+    <div className="secret" role="group" aria-label={i18n.t("The secret of {name}", { name: made.name })}>
+      <p>{i18n.t("This is shown only now. Copy it to where it is used.")}</p>
+      <code className="mono">{made.token}</code>
+      <div className="do">
+        <button type="button" className="btn pri" onClick={() => void copy(made.token)}>
+          {i18n.t("Copy")}
+        </button>
+        <button type="button" className="btn" onClick={close}>
+          {i18n.t("Done")}
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function NewToken({ made }: { made: (token: { name: string; token: string }) => Promise<void> }) {
+  const owner = useKnown(({ user }) => user?.role === "owner");
+  const doing = useDoing();
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const given = new FormData(form);
+    const name = String(given.get("token") ?? "").trim();
+    const days = Number(given.get("days"));
+    const body = { name, scope: given.get("scope"), ...(days > 0 ? { days } : {}) };
+    const kept = await doing.run(i18n.t("made"), async () => {
+      const { token } = await ask<{ token: string }>("POST", "/tokens", { body });
+      await made({ name, token });
+    });
+    if (kept) form.reset();
+  };
+  return (
+    <form className="form line" onSubmit={(event) => void submit(event)}>
+      <label>
+        {i18n.t("What a new token is for")}
+        <input name="token" required maxLength={100} autoComplete="off" />
+      </label>
+      <label>
+        {i18n.t("What it may do")}
+        <select name="scope" defaultValue="write">
+          <option value="read">{i18n.t("Read")}</option>
+          <option value="write">{i18n.t("Read and write")}</option>
+          {owner && <option value="manage">{i18n.t("Manage the server")}</option>}
+        </select>
+      </label>
+      <label>
+        {i18n.t("How long")}
+        <select name="days" defaultValue="90">
+          <option value="7">{i18n.t("A week")}</option>
+          <option value="90">{i18n.t("90 days")}</option>
+          <option value="365">{i18n.t("A year")}</option>
+          <option value="0">{i18n.t("Until it is revoked")}</option>
+        </select>
+      </label>
+      <button className="btn" disabled={doing.busy}>
+        {i18n.t("Make a token")}
+      </button>
+      <Problem of={doing} />
+    </form>
+  );
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+
+import type { Known } from "../live/store";
+import type { Line } from "../log/types";
+import { goingAnywhere, goingIn, markOf, titleOf } from "./going";
+
+const line = (session: string, more: Partial<Line> = {}): Line => ({
+  session,
+  created_at: 0,
+  active_at: 0,
+  pinned: false,
+  archived: false,
+  trashed: false,
+  tags: [],
+  ...more,
+});
+const shown = (session: string, open_run: number | null) =>
+  ({ [session]: { state: { open_run } } }) as unknown as Known["sessions"];
+
+describe("a tab", () => {
+  it("is called after what it shows and what goes on there", () => {
+    expect(titleOf("Herons", "live")).toBe("Writing — Herons");
+    expect(titleOf("Herons", "needs")).toBe("◆ Needs you — Herons");
+    expect(titleOf("Herons", "still")).toBe("Herons — Everturn");
+    expect(titleOf(undefined, "still")).toBe("Everturn");
+  });
+
+  it("knows a session by its line until it is followed", () => {
+    expect(goingIn({ list: [line("a", { run: 3 })], sessions: {} }, "a")).toBe("live");
+    expect(goingIn({ list: [line("a", { run: 3 })], sessions: shown("a", null) }, "a")).toBe("still");
+    expect(goingIn({ list: [line("a")], sessions: shown("a", 4) }, "a")).toBe("live");
+    expect(goingIn({ list: [line("a", { needs: "failed" })], sessions: shown("a", null) }, "a")).toBe(
+      "needs",
+    );
+    expect(goingIn({ list: undefined, sessions: {} }, "a")).toBe("still");
+  });
+
+  it("has a sign of its own for each that goes on anywhere", () => {
+    expect(goingAnywhere({ list: [line("a"), line("b", { run: 1 })] })).toBe("live");
+    expect(goingAnywhere({ list: [line("a", { needs: "interrupted" }), line("b", { run: 1 })] })).toBe(
+      "needs",
+    );
+    expect(goingAnywhere({ list: [line("a")] })).toBe("still");
+    expect(markOf("still")).toBe("/mark.svg");
+    expect(new Set([markOf("live"), markOf("needs"), markOf("still")]).size).toBe(3);
+  });
+});

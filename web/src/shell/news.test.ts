@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+
+import type { Waiting } from "../live/outbox";
+import type { Line } from "../log/types";
+import { answered, newsOf } from "./news";
+
+const line = (session: string, more: Partial<Line> = {}): Line => ({
+  session,
+  title: session,
+  created_at: 0,
+  active_at: 0,
+  pinned: false,
+  archived: false,
+  trashed: false,
+  tags: [],
+  run: null,
+  ...more,
+});
+
+describe("news of the list", () => {
+  it("are answers that finished", () => {
+    const news = newsOf([line("a", { run: 3 }), line("b")], [line("a"), line("b")]);
+    expect(news).toEqual([{ session: "a", title: "a", what: "finished" }]);
+  });
+
+  it("are sessions that wait for a person, once", () => {
+    const waits = [line("a", { needs: "failed" })];
+    expect(newsOf([line("a", { run: 3 })], waits)).toEqual([{ session: "a", title: "a", what: "needs" }]);
+    expect(newsOf(waits, [line("a", { needs: "failed", pinned: true })])).toEqual([]);
+    // Somebody saw to it, and nothing came of that yet.
+    expect(newsOf(waits, [line("a")])).toEqual([]);
+  });
+
+  it("are none while the next answer goes on", () => {
+    expect(newsOf([line("a", { run: 3 })], [line("a", { run: 4 })])).toEqual([]);
+    expect(newsOf([line("a")], [line("a", { run: 1 })])).toEqual([]);
+  });
+
+  it("are none of what was not known before", () => {
+    expect(newsOf(undefined, [line("a", { needs: "failed" })])).toEqual([]);
+    expect(newsOf([], [line("a", { needs: "failed" })])).toEqual([]);
+    expect(newsOf([line("a", { run: 3 })], [])).toEqual([]);
+  });
+});
+
+describe("what was sent here", () => {
+  const waiting = (session: string, more: Partial<Waiting> = {}): Waiting => ({
+    key: session,
+    session,
+    text: "",
+    attachments: [],
+    mode: "queue",
+    at: 0,
+    ...more,
+  });
+
+  it("is answered while its session is live, or it is on its way", () => {
+    const sent = new Set(["a", "b", "c", "d"]);
+    const list = [line("a", { run: 1 }), line("b"), line("x", { run: 1 })];
+    const outbox = [waiting("c"), waiting("d", { refused: "no" })];
+    expect(answered(sent, { list, outbox })).toEqual(["a", "c"]);
+  });
+});

@@ -1,0 +1,114 @@
+// What happened in a session, from its log, newest first: who did what, on which device, and what went wrong.
+
+import { i18n } from "@lingui/core";
+import { ArrowLeft } from "lucide-react";
+import { useEffect, useMemo, useState } from "react";
+import { Link } from "wouter";
+
+import { ask } from "../api/client";
+import { Problem, useDoing } from "../settings/asked";
+import { dayOf, secondOf } from "../shell/days";
+import { useKnown } from "../shell/use";
+import { byDay, linesOf, type Filter, type Line, type Logged } from "./lines";
+import "../styles/settings.css";
+
+const PAGE = 100;
+
+interface LogPage {
+  entries: Logged[];
+  next: number | null;
+}
+
+export default function Timeline({ session }: { session: string }) {
+  const title = useKnown(({ list }) => list?.find((line) => line.session === session)?.title);
+  const doing = useDoing();
+  const [entries, setEntries] = useState<Logged[]>();
+  const [next, setNext] = useState<number | null>(null);
+  const [filter, setFilter] = useState<Filter>("all");
+  const { run } = doing;
+  const read = (before: number | null) =>
+    run(i18n.t("read"), async () => {
+      const from = before === null ? "" : `&before=${before}`;
+      const page = await ask<LogPage>("GET", `/sessions/${session}/log?count=${PAGE}${from}`);
+      setEntries((entries) => (before === null ? page.entries : [...(entries ?? []), ...page.entries]));
+      setNext(page.next);
+    });
+  useEffect(() => void read(null), [session]);
+  const days = useMemo(() => byDay(linesOf(entries ?? [], filter), dayOf), [entries, filter]);
+  const filters: [Filter, string][] = [
+    ["all", i18n.t("All")],
+    ["people", i18n.t("What people did")],
+    ["trouble", i18n.t("Trouble")],
+  ];
+  return (
+    <div className="settings timeline">
+      <header className="head">
+        <Link href={`/s/${session}`} className="icon" aria-label={i18n.t("Back to the conversation")}>
+          <ArrowLeft aria-hidden="true" />
+        </Link>
+        <h1 className="grow clip">
+          {i18n.t("Timeline of {title}", { title: title ?? i18n.t("this session") })}
+        </h1>
+        <button type="button" className="btn" disabled={doing.busy} onClick={() => void read(null)}>
+          {i18n.t("Read again")}
+        </button>
+      </header>
+      <div className="subject">
+        <div className="filters" role="radiogroup" aria-label={i18n.t("What is shown")}>
+          {filters.map(([value, name]) => (
+            <label key={value} className="chip">
+              <input
+                type="radio"
+                name="filter"
+                checked={filter === value}
+                onChange={() => setFilter(value)}
+              />
+              {name}
+            </label>
+          ))}
+        </div>
+        {entries === undefined && doing.busy && <p className="dim">{i18n.t("Reading…")}</p>}
+        {entries !== undefined && days.length === 0 && (
+          <p className="dim">
+            {next === null
+              ? i18n.t("Nothing of that kind happened here.")
+              : i18n.t("Nothing of that kind so far.")}
+          </p>
+        )}
+        {days.map(([day, lines]) => (
+          <section key={`${day} ${lines[0]?.key}`}>
+            <h2>{day}</h2>
+            <ol className="log">
+              {lines.map((line) => (
+                <Entry key={line.key} line={line} />
+              ))}
+            </ol>
+          </section>
+        ))}
+        <Problem of={doing} />
+        {next !== null && (
+          <button type="button" className="btn" disabled={doing.busy} onClick={() => void read(next)}>
+            {i18n.t("Show earlier")}
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Entry({ line }: { line: Line }) {
+  return (
+    <li data-about={line.about}>
+      <time className="dim num">{secondOf(line.time)}</time>
+      <div>
+        <p>
+          {line.words}
+          {line.device !== undefined && (
+            <span className="dim"> {i18n.t("From {device}.", { device: line.device })}</span>
+          )}
+        </p>
+        {line.quote !== undefined && <blockquote className="words">{line.quote}</blockquote>}
+      </div>
+    </li>
+  );
+}

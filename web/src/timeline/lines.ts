@@ -1,0 +1,60 @@
+// The log as lines to read, newest first and by day.
+
+import { sentence, tookUp, type About, type Sentence } from "./sentences";
+
+/** One entry as the server tells it here; streamed text comes as one with where it ends. */
+export interface Logged {
+  seq: number;
+  time: number;
+  epoch: number;
+  until_seq?: number;
+  until_time?: number;
+  event: object;
+}
+
+export interface Line extends Sentence {
+  key: string;
+  seq: number;
+  time: number;
+  until?: number;
+}
+
+export type Filter = "all" | "people" | "trouble";
+
+const SHOWN: Record<Filter, readonly About[]> = {
+  all: ["person", "agent", "server", "trouble"],
+  people: ["person"],
+  trouble: ["trouble"],
+};
+
+/**
+ * Entries, newest first, as lines. Where the epoch changes another writer took the session up: that stands below the first
+ * entry that it wrote. The oldest entry of a page says nothing of that, because what came before it is not here.
+ */
+export function linesOf(entries: readonly Logged[], filter: Filter): Line[] {
+  const lines = entries.flatMap(({ seq, time, epoch, until_time, event }, at): Line[] => {
+    const line: Line = {
+      key: String(seq),
+      seq,
+      time,
+      ...(until_time === undefined ? {} : { until: until_time }),
+      ...sentence(event),
+    };
+    const before = entries[at + 1];
+    if (before === undefined || before.epoch === epoch) return [line];
+    return [line, { key: `${seq} writer`, seq, time, about: "server", words: tookUp(epoch) }];
+  });
+  return lines.filter(({ about }) => SHOWN[filter].includes(about));
+}
+
+/** Lines by the day on which they happened, as that day is called. */
+export function byDay(lines: readonly Line[], dayOf: (micros: number) => string): [string, Line[]][] {
+  const days: [string, Line[]][] = [];
+  for (const line of lines) {
+    const day = dayOf(line.time);
+    const last = days.at(-1);
+    if (last?.[0] === day) last[1].push(line);
+    else days.push([day, [line]]);
+  }
+  return days;
+}

@@ -1,0 +1,218 @@
+// Every kind of event as a sentence. A kind that is not here was written by a newer version.
+
+import { i18n } from "@lingui/core";
+
+import type { Event, EventOf, Message, RunEnd } from "../log/types";
+import { countOf } from "../shell/words";
+
+/** Who or what an entry is about: what filters go by. */
+export type About = "person" | "agent" | "server" | "trouble";
+
+export interface Sentence {
+  about: About;
+  words: string;
+  /** Somebody's own words, beside it. */
+  quote?: string;
+  /** Which of the person's devices did it. */
+  device?: string;
+}
+
+/** Streamed text as the server tells of it here: how much, not what. */
+export interface Streamed {
+  run: number;
+  entries: number;
+  characters: number;
+}
+
+type KeysOf<T> = T extends unknown ? keyof T : never;
+export type Kind = KeysOf<Event>;
+
+type Sentences = { [K in Kind]: (said: EventOf<K>) => Sentence };
+
+const person = (words: string): Sentence => ({ about: "person", words });
+const agent = (words: string): Sentence => ({ about: "agent", words });
+const server = (words: string): Sentence => ({ about: "server", words });
+const trouble = (words: string): Sentence => ({ about: "trouble", words });
+
+/** Somebody's message, and where it was written. */
+function by(words: string, message: Message): Sentence {
+  return {
+    ...person(words),
+    ...(message.text === "" ? {} : { quote: message.text }),
+    ...(message.device == null ? {} : { device: message.device }),
+  };
+}
+
+const SENTENCES: Sentences = {
+  session_created: ({ title }) =>
+    person(
+      title == null ? i18n.t("The session began.") : i18n.t("The session began as “{title}”.", { title }),
+    ),
+  session_branched: () => person(i18n.t("The session began as a branch of another one.")),
+  session_renamed: ({ title }) => person(i18n.t("You named the session “{title}”.", { title })),
+  title_generated: ({ title }) => agent(i18n.t("The agent suggested the name “{title}”.", { title })),
+  flag_set: ({ flag, on }) => person(flagWords(flag, on)),
+  tags_set: ({ tags }) =>
+    person(
+      tags.length === 0
+        ? i18n.t("You took all tags away.")
+        : i18n.t("You tagged the session {tags}.", { tags: tags.join(", ") }),
+    ),
+  project_set: ({ project }) =>
+    person(
+      project == null
+        ? i18n.t("You took the session out of its project.")
+        : i18n.t("You put the session in a project."),
+    ),
+  id_added: () => server(i18n.t("Another address leads here from now on.")),
+  id_removed: () => server(i18n.t("An address no longer leads here.")),
+  message_posted: ({ message, mode }) => by(postedWords(mode), message),
+  queued_edited: ({ message }) => by(i18n.t("You changed a waiting message."), message),
+  queued_removed: () => person(i18n.t("You took a waiting message back.")),
+  message_steered: () => person(i18n.t("A message went into the running answer.")),
+  message_edited: ({ message }) => by(i18n.t("You said a message differently."), message),
+  turns_undone: () => person(i18n.t("You took turns back. They stay in History.")),
+  turns_put_back: () => person(i18n.t("You put back what was taken back last.")),
+  session_cleared: () => person(i18n.t("You cleared the session. What was there stays in History.")),
+  answer_chosen: () => person(i18n.t("You chose another version of an answer.")),
+  run_started: ({ cause }) => startedWords(cause),
+  step_started: ({ step }) =>
+    agent(i18n.t("The agent asked the model, step {step}.", { step: countOf(step) })),
+  text_added: ({ text }) => agent(writtenWords(1, text.length)),
+  reasoning_added: ({ text }) => agent(writtenWords(1, text.length)),
+  call_drafted: ({ tool }) => agent(i18n.t("The agent prepared to use {tool}.", { tool })),
+  call_asked: ({ tool }) => agent(i18n.t("The agent used {tool}.", { tool })),
+  call_finished: ({ outcome }) =>
+    outcome.status === "ok"
+      ? agent(i18n.t("The tool answered."))
+      : trouble(i18n.t("The tool answered with an error.")),
+  usage_reported: ({ usage }) =>
+    agent(
+      i18n.t("The model read {read} tokens and wrote {wrote}.", {
+        read: countOf(usage.input_tokens),
+        wrote: countOf(usage.output_tokens),
+      }),
+    ),
+  run_ended: ({ end }) => endedWords(end),
+  recovery_attempted: ({ attempts }) =>
+    trouble(
+      i18n.t("The server looked for more of the output, time {attempts}.", { attempts: countOf(attempts) }),
+    ),
+  recovery_settled: ({ outcome }) =>
+    trouble(
+      outcome === "recovered"
+        ? i18n.t("The output was recovered from the journal.")
+        : i18n.t("No more of the output is there to recover. What could be read is kept."),
+    ),
+  context_compacted: () =>
+    agent(i18n.t("The agent reads a summary of older turns from now on. You still see it all.")),
+  entries_set_aside: ({ count }) =>
+    trouble(
+      i18n.t(
+        "{count, plural, one {# damaged entry was set aside. The rest is intact.} other {# damaged entries were set aside. The rest is intact.}}",
+        { count },
+      ),
+    ),
+  resume_marked: () => server(i18n.t("The next turn is told of the interruption.")),
+  resume_cleared: () => server(i18n.t("The interruption need not be told any more.")),
+  memory_owner_set: ({ owner }) =>
+    server(
+      owner == null
+        ? i18n.t("Nothing is taken into memory from now on.")
+        : i18n.t("What is completed from now on goes to the memory {owner}.", { owner }),
+    ),
+  memory_reassigned: ({ to }) => server(i18n.t("Turns that wait for memory go to {to}.", { to })),
+  memory_commit_started: () => server(i18n.t("The agent began to take turns into memory.")),
+  memory_commit_accepted: () => server(i18n.t("The memory took the turns and works on them.")),
+  memory_commit_ended: ({ outcome }) =>
+    outcome === "done"
+      ? server(i18n.t("The turns are in memory."))
+      : trouble(
+          i18n.t("The turns are not in memory yet: {error}. They wait in the journal.", {
+            error: outcome.failed.error,
+          }),
+        ),
+};
+
+function flagWords(flag: EventOf<"flag_set">["flag"], on: boolean): string {
+  if (flag === "pinned") return on ? i18n.t("You pinned the session.") : i18n.t("You unpinned the session.");
+  if (flag === "archived")
+    return on ? i18n.t("You archived the session.") : i18n.t("You took the session out of the archive.");
+  return on
+    ? i18n.t("You moved the session to the trash.")
+    : i18n.t("You took the session out of the trash.");
+}
+
+function postedWords(mode: EventOf<"message_posted">["mode"]): string {
+  if (mode === "steer") return i18n.t("You sent a message to steer the agent.");
+  return mode === "interrupt" ? i18n.t("You interrupted with a message.") : i18n.t("You sent a message.");
+}
+
+function startedWords(cause: EventOf<"run_started">["cause"]): Sentence {
+  switch (cause) {
+    case "message":
+      return agent(i18n.t("The agent began to answer."));
+    case "retry":
+      return agent(i18n.t("The agent began another answer, as you asked."));
+    case "continue":
+      return agent(i18n.t("The agent went on with the answer, as you asked."));
+    case "resume":
+      return trouble(i18n.t("The agent went on by itself where it was interrupted."));
+  }
+}
+
+function endedWords(end: RunEnd): Sentence {
+  if (end === "completed") return agent(i18n.t("The answer is complete."));
+  if ("failed" in end)
+    return trouble(i18n.t("The answer could not be finished: {error}", { error: end.failed.error }));
+  if ("stopped" in end) {
+    const { by_message, device }: { by_message?: boolean; device?: string | null } = end.stopped;
+    const words =
+      by_message === true
+        ? i18n.t("Your next message stopped the answer.")
+        : i18n.t("You stopped the answer.");
+    return { ...person(words), ...(device == null ? {} : { device }) };
+  }
+  return trouble(interruptedWords(end.interrupted.reason));
+}
+
+function interruptedWords(reason: string): string {
+  switch (reason) {
+    case "shutdown_timeout":
+      return i18n.t("The answer was interrupted: the server was shut down. What was written is kept.");
+    case "restart_timeout":
+      return i18n.t("The answer was interrupted: the server was restarted. What was written is kept.");
+    case "spool_full":
+      return i18n.t("The answer was interrupted: there was no room to keep more. What was written is kept.");
+    default:
+      return i18n.t("The answer was interrupted: the server ended. What was written is kept.");
+  }
+}
+
+function writtenWords(entries: number, characters: number): string {
+  return i18n.t(
+    "The agent wrote {characters} characters, kept in {entries, plural, one {# entry} other {# entries}}.",
+    {
+      characters: countOf(characters),
+      entries,
+    },
+  );
+}
+
+/** The sentence of an event, whatever it is. */
+export function sentence(event: object): Sentence {
+  const [kind, said] = Object.entries(event)[0] ?? ["", undefined];
+  if (kind === "streamed") {
+    const { entries, characters } = said as Streamed;
+    return agent(writtenWords(entries, characters));
+  }
+  // Only what is ours: an event of a newer version may be called as what every object has.
+  if (!Object.hasOwn(SENTENCES, kind)) return server(i18n.t("Something that a newer version writes."));
+  const tell = SENTENCES[kind as Kind] as (said: unknown) => Sentence;
+  return tell(said);
+}
+
+/** That another writer took the session up. */
+export function tookUp(writer: number): string {
+  return i18n.t("The server took the session up again (writer {writer}).", { writer });
+}
