@@ -8,15 +8,16 @@ import { keyboard } from "./keyboard.mjs";
 import { kills } from "./kills.mjs";
 import { languages } from "./languages.mjs";
 import { network } from "./network.mjs";
+import { notifications } from "./notifications.mjs";
 import { openid } from "./openid.mjs";
+import { palettes } from "./palette.mjs";
 import { passkeys } from "./passkeys.mjs";
 import { people } from "./people.mjs";
-import { notifications } from "./notifications.mjs";
-import { palettes } from "./palette.mjs";
 import { queue } from "./queue.mjs";
+import { searching } from "./searching.mjs";
 import { serverPage } from "./server_page.mjs";
-import { settings } from "./settings.mjs";
 import { sessions } from "./sessions.mjs";
+import { settings } from "./settings.mjs";
 import { sharing } from "./sharing.mjs";
 import { stop } from "./stop.mjs";
 import { tabs } from "./tabs.mjs";
@@ -34,6 +35,9 @@ export const scenarios = {
   ...stop,
   ...queue,
   ...keyboard,
+  ...sessions,
+  ...searching,
+  ...sharing,
   ...breakIt,
   ...settings,
   ...timeline,
@@ -47,6 +51,4 @@ export const scenarios = {
   ...notifications,
   ...palettes,
   ...languages,
-  ...sessions,
-  ...sharing,
 };

@@ -1,45 +1,9 @@
 // The list of sessions: put in order by mouse and by keyboard, on one page and on two, thrown away and fetched back.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-
-import { open, say, until } from "../world.mjs";
-import { messages, shows } from "./look.mjs";
-
-const nav = (page) => page.getByRole("navigation", { name: "Sessions" });
-/** The row of a session, and the link in it. */
-const row = (page, title) => nav(page).locator("[data-session]", { hasText: title });
-const link = (page, title) => row(page, title).getByRole("link");
-const button = (page, name) => nav(page).getByRole("button", { name, exact: true });
-const dialog = (page) => page.getByRole("dialog");
-const view = (page, name) => nav(page).getByRole("button", { name: new RegExp(`^${name}`) });
-const place = (page, name) => nav(page).locator(".places").getByRole("button", { name });
-
-/** Does something by the menu of a row. */
-async function menu(page, title, item) {
-  await link(page, title).click({ button: "right" });
-  await page.getByRole("menuitem", { name: item, exact: true }).click();
-}
-
-/** Waits until the rows with these words are exactly these, from the top. */
-async function lists(page, words, titles) {
-  const seen = () =>
-    nav(page)
-      .locator(".sess .t")
-      .evaluateAll(
-        (nodes, words) => nodes.map((node) => node.textContent).filter((t) => t.includes(words)),
-        words,
-      );
-  await until(`${words}: ${titles}`, async () => JSON.stringify(await seen()) === JSON.stringify(titles));
-}
-
-const of = (world, session) => world.ask("GET", `/sessions/${session}`);
-const answered = (world, session) =>
-  until("it is answered", async () => {
-    const { turns, run } = await of(world, session);
-    return run == null && turns.at(-1)?.answer?.complete === true;
-  });
+import { until } from "../world.mjs";
+import { answered, button, dialog, link, lists, menu, nav, of, place, row, view } from "./list.mjs";
+import { shows } from "./look.mjs";
 
 /** The text of what has the focus. */
 const focus = (page) => page.evaluate(() => document.activeElement?.textContent ?? "");
@@ -312,108 +276,6 @@ export const sessions = {
     await lists(page, "Flock", ["Flock 6", "Flock 5", "Flock 4", "Flock 3", "Flock 2", "Flock 1"]);
   },
 
-  async search_filters(world) {
-    const [session, put] = [await world.session("Notes on avocets"), await world.session("Put away")];
-    for (const text of ["say 3 of avocet", "say 2 of dunlin"]) {
-      await world.ask("POST", `/sessions/${session}/messages`, { text });
-      await answered(world, session);
-    }
-    await world.ask("POST", `/sessions/${put}/messages`, { text: "say 2 of avocet" });
-    await answered(world, put);
-    await world.ask("PATCH", `/sessions/${put}`, { archived: true });
-    await world.ask("PATCH", `/sessions/${session}`, { tags: ["waders"] });
-    const page = await world.page();
-    const groups = () =>
-      page
-        .locator(".found")
-        .evaluateAll((nodes) => nodes.map((node) => node.querySelector(".t").textContent));
-    const finds = (...titles) =>
-      until(
-        `${titles} are found`,
-        async () => JSON.stringify((await groups()).toSorted()) === JSON.stringify(titles.toSorted()),
-      );
-    await page.keyboard.press("Control+Shift+F");
-    await page.keyboard.type("avocet");
-    await finds("Notes on avocets", "Put away");
-    const marked = await page.locator(".found mark").allTextContents();
-    assert.ok(marked.length >= 3, `hits are marked: ${marked}`);
-    assert.ok(
-      marked.every((text) => /avocet/i.test(text)),
-      `only hits are marked: ${marked}`,
-    );
-    await page.locator(".found", { hasText: "Put away" }).getByText("Archived").waitFor();
-
-    await page.getByText("Filters").click();
-    await page.getByLabel("Where").selectOption("archived");
-    await finds("Put away");
-    await page.getByLabel("Where").selectOption("");
-    await page.getByLabel("Tag").selectOption("waders");
-    await finds("Notes on avocets");
-    await page.getByLabel("Said by").selectOption("person");
-    await until("only messages", async () => {
-      const who = await page.locator(".hit .who").allTextContents();
-      return who.length > 0 && who.every((text) => text.startsWith("You"));
-    });
-    await page.getByLabel("Where").selectOption("trash");
-    await page.getByText("Nothing found for “avocet” with these filters.").waitFor();
-    await page.getByRole("button", { name: "No filters" }).click();
-    await finds("Notes on avocets", "Put away");
-
-    // Each leads to its turn.
-    await page.locator(".hit", { hasText: "say 3 of avocet" }).click();
-    await until("its session is shown", () => page.url().includes(`${session}?turn=`));
-    await until("its turn is in sight", () =>
-      page.locator("article[data-turn]", { hasText: "say 3 of avocet" }).isVisible(),
-    );
-    assert.deepEqual(await messages(page), ["say 3 of avocet", "say 2 of dunlin"]);
-  },
-
-  /** An answer that comes late does not take the place of a newer one. */
-  async search_in_order(world) {
-    await world.session("Late larks");
-    await world.session("Early egrets");
-    const page = await world.page();
-    const held = later();
-    await page.route("**/search?words=larks*", async (route) => {
-      await held.promise;
-      await route.continue();
-    });
-    await page.getByRole("searchbox").fill("larks");
-    await page.waitForRequest(/words=larks/);
-    await page.getByRole("searchbox").fill("egrets");
-    await page.locator(".found", { hasText: "Early egrets" }).waitFor();
-    const answered = page.waitForResponse(/words=larks/);
-    held.resolve();
-    await answered;
-    await page.evaluate(
-      () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
-    );
-    assert.equal(await page.locator(".found", { hasText: "Late larks" }).count(), 0);
-    assert.equal(await page.locator(".found", { hasText: "Early egrets" }).count(), 1);
-  },
-
-  async exports(world) {
-    const session = await world.session("Export of egrets");
-    const page = await world.page();
-    await open(page, world, session);
-    await say(page, "say 3 of egret");
-    await shows(page, 3, "egret");
-    for (const [word, ending] of [
-      ["Markdown", "md"],
-      ["HTML", "html"],
-      ["JSON", "json"],
-    ]) {
-      const coming = page.waitForEvent("download");
-      await menu(page, "Export of egrets", `Export as ${word}`);
-      const download = await coming;
-      assert.ok(download.suggestedFilename().endsWith(`.${ending}`), download.suggestedFilename());
-      const place = join(world.home, download.suggestedFilename());
-      await download.saveAs(place);
-      const text = readFileSync(place, "utf8");
-      assert.ok(text.includes("say 3 of egret") && text.includes("egret.3"), `${word} has all that was said`);
-    }
-  },
-
   /** However many there are, only those in sight are in the page, and who reads in the middle is not moved. */
   async long_list(world, { full }) {
     const count = full ? 2_000 : 500;
@@ -450,10 +312,3 @@ export const sessions = {
     await row(page, "Long and new 2").waitFor();
   },
 };
-
-/** A promise, and what lets it come true. */
-function later() {
-  let resolve;
-  const promise = new Promise((done) => (resolve = done));
-  return { promise, resolve };
-}

@@ -3,15 +3,12 @@
 import assert from "node:assert/strict";
 
 import { open, say, until } from "../world.mjs";
+import { menu } from "./list.mjs";
 import { messages, shows } from "./look.mjs";
-
-const row = (page, title) =>
-  page.getByRole("navigation", { name: "Sessions" }).locator("[data-session]", { hasText: title });
 
 /** Opens the dialog of a session's links. */
 async function share(page, title) {
-  await row(page, title).getByRole("link").click({ button: "right" });
-  await page.getByRole("menuitem", { name: "Share" }).click();
+  await menu(page, title, "Share");
   await page.getByRole("dialog").getByRole("heading", { name: "Share the session" }).waitFor();
 }
 

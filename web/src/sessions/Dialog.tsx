@@ -20,7 +20,7 @@ interface Props {
   danger?: boolean;
 }
 
-export function Dialog({ title, children, act, word, done = "done", cancel, danger = false }: Props) {
+export function Dialog({ title, children, act, word, done, cancel, danger = false }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const name = useId();
   const [busy, setBusy] = useState(false);
@@ -35,7 +35,7 @@ export function Dialog({ title, children, act, word, done = "done", cancel, dang
       await act(new FormData(event.currentTarget));
       close();
     } catch (error) {
-      setProblem(why(error, done));
+      setProblem(why(error, done ?? i18n.t("done")));
       setBusy(false);
     }
   };

@@ -57,7 +57,7 @@ export function Move({ sessions }: { sessions: readonly string[] }) {
             )
       }
       word={i18n.t("Move")}
-      done="moved"
+      done={i18n.t("moved")}
       act={move}
     >
       <div className="options" role="radiogroup" aria-label={i18n.t("Project")}>

@@ -40,7 +40,7 @@ function Rename({ session }: { session: string }) {
     <Dialog
       title={i18n.t("Rename the session")}
       word={i18n.t("Rename")}
-      done="renamed"
+      done={i18n.t("renamed")}
       act={(form) => {
         const name = String(form.get("name")).trim();
         return name === "" || name === title ? undefined : rename(session, name);
@@ -104,7 +104,7 @@ function EmptyTrash() {
     <Dialog
       title={i18n.t("Empty the trash?")}
       word={i18n.t("Erase for good")}
-      done="emptied"
+      done={i18n.t("emptied")}
       cancel={i18n.t("Keep")}
       danger
       act={async () => void eraseAll(await inTrash())}
@@ -126,7 +126,7 @@ function ProjectName({ project }: { project?: Project }) {
     <Dialog
       title={project === undefined ? i18n.t("New project") : i18n.t("Rename the project")}
       word={project === undefined ? i18n.t("Make it") : i18n.t("Rename")}
-      done={project === undefined ? "made" : "renamed"}
+      done={project === undefined ? i18n.t("made") : i18n.t("renamed")}
       act={async (form) => {
         const name = String(form.get("name")).trim();
         if (project === undefined) await makeProject(name);
@@ -147,7 +147,7 @@ function RemoveProject({ project }: { project: Project }) {
     <Dialog
       title={i18n.t("Remove the project “{name}”?", { name: project.name })}
       word={i18n.t("Remove project")}
-      done="removed"
+      done={i18n.t("removed")}
       act={async () => {
         await ask("DELETE", `/projects/${project.project}`);
         const { view } = lists.getState();

@@ -37,7 +37,7 @@ export function TagChoice({ sessions }: { sessions: readonly string[] }) {
             })
       }
       word={i18n.t("Save")}
-      done="saved"
+      done={i18n.t("saved")}
       act={save}
     >
       <div className="options">

@@ -43,20 +43,20 @@ export function erase(session: string): Promise<unknown> {
 
 export function pin(line: Line): void {
   const pinned = !line.pinned;
-  void attempt(pinned ? "pinned" : "unpinned", change(line.session, { pinned }));
+  void attempt(pinned ? i18n.t("pinned") : i18n.t("unpinned"), change(line.session, { pinned }));
 }
 
 export function archive(line: Line): void {
-  leave(line, "archived", { archived: true });
+  leave(line, i18n.t("archived"), { archived: true });
 }
 
 export function trash(line: Line): void {
-  leave(line, "moved to the trash", { trashed: true });
+  leave(line, i18n.t("moved to the trash"), { trashed: true });
 }
 
 /** Out of the trash, or of the archive. */
 export function putBack(line: Line): void {
-  leave(line, "put back", line.trashed ? { trashed: false } : { archived: false });
+  leave(line, i18n.t("put back"), line.trashed ? { trashed: false } : { archived: false });
 }
 
 /** Brings a session back to the shelf that it left. */
@@ -67,7 +67,7 @@ export function undo(line: Line, shelf: Shelf): void {
       : line.trashed
         ? { trashed: false }
         : { archived: shelf === "archived" };
-  void attempt("undone", change(line.session, back));
+  void attempt(i18n.t("undone"), change(line.session, back));
 }
 
 /** What became of a session that left the view, in the place of its row. */

@@ -35,8 +35,8 @@ export default function ShareDialog({ session }: { session: string }) {
       setProblem(why(error, done));
     }
   };
-  useEffect(() => void after("read", Promise.resolve()), [path]);
-  const make = () => void after("made", ask<Made>("POST", path).then(setMade));
+  useEffect(() => void after(i18n.t("read"), Promise.resolve()), [path]);
+  const make = () => void after(i18n.t("made"), ask<Made>("POST", path).then(setMade));
   const withdraw = async (share: string) => {
     await ask("DELETE", `/shares/${share}`);
     if (made?.share === share) setMade(undefined);
@@ -65,7 +65,11 @@ export default function ShareDialog({ session }: { session: string }) {
         {shares?.map(({ share, created_at }) => (
           <li key={share}>
             <span className="grow">{i18n.t("Made {moment}", { moment: momentOf(created_at) })}</span>
-            <button type="button" className="btn sm" onClick={() => void after("withdrawn", withdraw(share))}>
+            <button
+              type="button"
+              className="btn sm"
+              onClick={() => void after(i18n.t("withdrawn"), withdraw(share))}
+            >
               {i18n.t("Withdraw")}
             </button>
           </li>

@@ -10,6 +10,7 @@ import { Mark } from "../shell/Mark";
 import { isLive, renewed, withEarlier, type Read } from "./pages";
 import { SharedTurn } from "./SharedTurn";
 
+const PRODUCT = "Everturn";
 const AGAIN = 10_000;
 /** Who is so near to the end follows it. */
 const NEAR = 80;
@@ -27,15 +28,18 @@ function read(secret: string, before?: number): Promise<Told> {
 export default function Shared({ secret }: { secret: string }) {
   const { title, known, gone, away, earlier } = useShared(secret);
   const name = title ?? i18n.t("New session");
+  const shown = gone || known === undefined ? PRODUCT : name;
+  useEffect(() => {
+    document.title = shown;
+  }, [shown]);
   return (
     <div className="shared">
       {/* Whoever has the address can read it, so it is not for those who collect addresses. */}
       <meta name="robots" content="noindex, nofollow" />
-      <title>{gone ? "Everturn" : name}</title>
       <header className="head">
         <Mark />
         <div className="grow">
-          <h1 className="clip">{gone || known === undefined ? "Everturn" : name}</h1>
+          <h1 className="clip">{shown}</h1>
           {!gone && <p className="sub">{i18n.t("Shared by a link, to be read.")}</p>}
         </div>
       </header>

@@ -6,6 +6,7 @@ import { Conversation } from "../conversation/Conversation";
 import { Nowhere } from "../conversation/Nowhere";
 import { StoreStrip } from "../server/StoreStrip";
 import { Sidebar } from "../sidebar/Sidebar";
+import { VIEWS } from "../sidebar/Views";
 import { Announcer } from "./Announcer";
 import { Hello } from "./Hello";
 import { SignIn } from "./SignIn";
@@ -37,7 +38,7 @@ export function App() {
   if (user === undefined) return <p className="loading">Opening…</p>;
   if (user === null) return <SignIn />;
   return (
-    <div className="app" data-route={path === "/" ? "list" : "session"}>
+    <div className="app" data-route={path === "/" || path in VIEWS ? "list" : "session"}>
       <StoreStrip />
       <Sidebar />
       <main className="main">

@@ -3,6 +3,7 @@
 import { i18n } from "@lingui/core";
 import { Archive, Folder, Tag, Trash2, Undo2, X } from "lucide-react";
 
+import { withKeys } from "../commands/spelling";
 import { ask } from "../sessions/asked";
 import { progressWords } from "../sessions/bulk";
 import { useLists } from "../sessions/lists";
@@ -73,7 +74,7 @@ function Several({ count }: { count: number }) {
           type="button"
           className="icon"
           aria-label={i18n.t("Select none")}
-          title={i18n.t("Select none (Esc)")}
+          title={withKeys(i18n.t("Select none"), "Escape")}
           onClick={pickNone}
         >
           <X aria-hidden="true" />

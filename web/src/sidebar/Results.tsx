@@ -42,7 +42,7 @@ function useAnswer(words: string, filters: typeof NO_FILTERS) {
             more: hits.length >= COUNT,
           });
         })
-        .catch((error: unknown) => asked && setProblem(why(error, "searched")));
+        .catch((error: unknown) => asked && setProblem(why(error, i18n.t("searched"))));
     }, PAUSE);
     return () => {
       asked = false;

@@ -5,6 +5,7 @@ import { Ellipsis, Pin, Undo2 } from "lucide-react";
 import { memo, type MouseEvent } from "react";
 import { Link } from "wouter";
 
+import { withKeys } from "../commands/spelling";
 import { leftWords, putBack, trashDays, undo } from "../sessions/acts";
 import { openMenu } from "../sessions/asked";
 import { toggle, usePicked } from "../sessions/picked";
@@ -109,7 +110,7 @@ function SessionRow({ line, shelf, shown, reached, now }: Props) {
         className="icon act"
         aria-label={i18n.t("More")}
         aria-haspopup="menu"
-        title={i18n.t("More (Shift F10)")}
+        title={withKeys(i18n.t("More"), "Shift+F10")}
         tabIndex={tab}
         onClick={menu}
       >

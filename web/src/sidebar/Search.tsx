@@ -2,7 +2,8 @@
 
 import { i18n } from "@lingui/core";
 import { Search as Glass, X } from "lucide-react";
-import { useEffect, useRef } from "react";
+
+import { spelt } from "../commands/spelling";
 
 interface Props {
   words: string;
@@ -12,23 +13,10 @@ interface Props {
 }
 
 export function SearchField({ words, setWords, goDown }: Props) {
-  const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      const control = event.ctrlKey || event.metaKey;
-      const key = event.key.toLowerCase();
-      if (!control || !((event.shiftKey && key === "f") || (!event.shiftKey && key === "k"))) return;
-      event.preventDefault();
-      field.current?.focus();
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, []);
   return (
     <div className="search">
       <Glass aria-hidden="true" />
       <input
-        ref={field}
         type="search"
         aria-label={i18n.t("Search all sessions")}
         placeholder={i18n.t("Search")}
@@ -42,7 +30,7 @@ export function SearchField({ words, setWords, goDown }: Props) {
         }}
       />
       {words === "" ? (
-        <kbd className="no-p">Ctrl K</kbd>
+        <kbd className="no-p">{spelt("Mod+Shift+f")}</kbd>
       ) : (
         <button
           type="button"

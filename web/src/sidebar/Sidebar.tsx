@@ -6,7 +6,8 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 
 import { ask } from "../api/client";
-import { store } from "../live/store";
+import { useCommands } from "../commands/registry";
+import { withKeys } from "../commands/spelling";
 import { useAsked } from "../sessions/asked";
 import { lineOf, useLists } from "../sessions/lists";
 import { usePicked } from "../sessions/picked";
@@ -14,11 +15,12 @@ import { hearOtherTabs, markShown } from "../sessions/unread";
 import { attempt } from "../shell/attempt";
 import { Mark } from "../shell/Mark";
 import { useUi } from "../shell/ui";
+import { IN_THE_LIST } from "./commands";
 import { List } from "./List";
 import { Narrow } from "./Narrow";
 import { SaveLine } from "./SaveLine";
 import { SearchField } from "./Search";
-import { Places, Views } from "./Views";
+import { Places, show, VIEWS, Views } from "./Views";
 
 const Results = lazy(() => import("./Results"));
 const Menu = lazy(() => import("./Menu"));
@@ -37,7 +39,7 @@ export function Sidebar() {
   const [words, setWords] = useState("");
   const sought = words.trim();
   const begin = useNewSession(shown, go);
-  useLiveKeys(shown, go);
+  useAddress(path);
   useShown(shown);
   return (
     <nav className="side" aria-label={i18n.t("Sessions")}>
@@ -51,7 +53,7 @@ export function Sidebar() {
           type="button"
           className="icon"
           aria-label={i18n.t("New session")}
-          title={i18n.t("New session (Ctrl Shift O)")}
+          title={withKeys(i18n.t("New session"), "Mod+Shift+o")}
           onClick={begin}
         >
           <Plus aria-hidden="true" />
@@ -83,6 +85,7 @@ function goDown(): void {
   row?.focus();
 }
 
+/** A new session, by the button and by keyboard. */
 function useNewSession(shown: string | undefined, go: (path: string) => void): () => void {
   const project = useLists(({ view }) => view.project);
   const make = async () => {
@@ -92,34 +95,22 @@ function useNewSession(shown: string | undefined, go: (path: string) => void): (
     // Who looks at a project means it to stand there.
     if (project !== undefined) await ask("PATCH", `/sessions/${session}`, { body: { project } });
   };
-  const begin = () => void attempt("made", make());
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (!(event.ctrlKey || event.metaKey) || !event.shiftKey || event.key.toLowerCase() !== "o") return;
-      event.preventDefault();
-      begin();
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  });
+  const begin = () => void attempt(i18n.t("made"), make());
+  // In place of the one that knows of no project.
+  const title = () => i18n.t("New session");
+  useCommands([
+    { id: "session.new", group: "anywhere", title, keys: "Mod+Shift+o", run: begin },
+    ...IN_THE_LIST,
+  ]);
   return begin;
 }
 
-/** Alt and an arrow go round the sessions in which something happens. */
-function useLiveKeys(shown: string | undefined, go: (path: string) => void): void {
+/** Addresses that are parts of the list, for who comes by one of them. */
+function useAddress(path: string): void {
   useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (!event.altKey || !(event.key === "ArrowUp" || event.key === "ArrowDown")) return;
-      const live = store.getState().list?.filter((line) => line.run != null) ?? [];
-      const at = live.findIndex((line) => line.session === shown);
-      const next = live.at((at + (event.key === "ArrowDown" ? 1 : -1)) % Math.max(1, live.length));
-      if (next === undefined) return;
-      event.preventDefault();
-      go(`/s/${next.session}`);
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, [shown, go]);
+    const view = VIEWS[path];
+    if (view !== undefined) show(view);
+  }, [path]);
 }
 
 /** What is on the screen is not new. */

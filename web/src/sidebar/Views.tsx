@@ -8,6 +8,14 @@ import { pickNone } from "../sessions/picked";
 import type { View } from "../sessions/types";
 import { countOf } from "../shell/words";
 
+/** Parts of the list that have an address. */
+export const VIEWS: Readonly<Record<string, View>> = {
+  "/live": { shelf: "active", state: "live" },
+  "/needs-you": { shelf: "active", state: "needs_you" },
+  "/archive": { shelf: "archived" },
+  "/trash": { shelf: "trash" },
+};
+
 /** Looks at something else; what was selected was selected there. */
 export function show(view: View): void {
   pickNone();

@@ -17,6 +17,7 @@ import { ask, openMenu } from "../sessions/asked";
 import { lineOf } from "../sessions/lists";
 import { archiveAll, picked, pickNone, putBackAll, toggle, trashAll } from "../sessions/picked";
 import { shelfOf, type Line } from "../sessions/types";
+import { isOn } from "../shell/remembered";
 import type { Order } from "./order";
 
 interface Keys {
@@ -117,6 +118,7 @@ function act(event: KeyboardEvent, line: Line, row: HTMLElement): boolean {
   }
   // What is only a button that takes something back does nothing else.
   if (event.ctrlKey || event.metaKey || event.altKey || row.localName !== "a") return false;
+  if (key.length === 1 && key !== " " && !isOn("letters")) return false;
   const { sessions } = picked.getState();
   const several = sessions.has(line.session) ? [...sessions] : undefined;
   const active = shelfOf(line) === "active";
