@@ -303,6 +303,15 @@ const scenes = {
     await onAll((page) => page.locator(".context").click());
     await state("context", sees(".pop:popover-open"));
     await onAll((page) => page.keyboard.press("Escape"));
+    await onAll((page) => page.keyboard.press("Control+k"));
+    await state("palette", sees(".pal .o[aria-selected=true]"));
+    await onAll((page) => page.keyboard.press("Escape"));
+    await onAll(async (page) => {
+      await page.locator(".area > .thread").focus();
+      await page.keyboard.press("?");
+    });
+    await state("shortcuts", sees(".keys dl"));
+    await onAll((page) => page.keyboard.press("Escape"));
     await onAll((page) => button(page, "Say it differently").click({ force: true }));
     await state("edit", sees(".editing textarea"));
     await onAll((page) => page.locator(".editing textarea").press("Escape"));

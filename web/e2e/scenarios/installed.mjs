@@ -79,7 +79,7 @@ export const installed = {
     const session = await world.session("newer");
     const page = await world.page();
     await open(page, world, session);
-    const ready = page.getByText("A newer page is ready.");
+    const ready = page.locator(".strip", { hasText: "A newer page is ready." });
     assert.equal(await ready.count(), 0);
     await page.evaluate(() => (document.querySelector("meta[name=build]").content = "an older one"));
     await field(page).fill("a draft about gannets");

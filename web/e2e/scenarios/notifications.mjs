@@ -33,7 +33,7 @@ function watched() {
 
 const prepare = (context) => context.addInitScript(watched);
 const told = (page) => page.evaluate(() => window.told.map(({ what }) => what));
-const offer = (page) => page.getByText("Be told when an answer is finished?");
+const offer = (page) => page.locator(".strip", { hasText: "Be told when an answer is finished?" });
 const finished = async (world, session) =>
   until("it is finished", async () => (await world.ask("GET", `/sessions/${session}`)).run === null);
 

@@ -5,6 +5,7 @@ import { ChevronRight, MessageSquare, Search } from "lucide-react";
 import { useEffect, useId, useMemo, useRef, useState } from "react";
 import { navigate } from "wouter/use-browser-location";
 
+import { announce } from "../shell/announce";
 import { useKnown } from "../shell/use";
 import { fitting, wordsOf } from "./find";
 import { titleOf as groupTitle } from "./groups";
@@ -89,7 +90,11 @@ export default function Palette({ close }: { close: () => void }) {
   const sections = useSections(typed);
   const options = sections.flatMap((section) => section.options);
   const chosen = Math.min(at, options.length - 1);
+  const nothing = options.length === 0;
   useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    if (nothing) announce(i18n.t("Nothing found"));
+  }, [nothing]);
   useEffect(() => {
     document.getElementById(`${id}-${chosen}`)?.scrollIntoView({ block: "nearest" });
   }, [id, chosen, typed]);
@@ -127,7 +132,7 @@ export default function Palette({ close }: { close: () => void }) {
           aria-expanded="true"
           aria-autocomplete="list"
           aria-controls={`${id}-list`}
-          aria-activedescendant={options.length === 0 ? undefined : `${id}-${chosen}`}
+          aria-activedescendant={nothing ? undefined : `${id}-${chosen}`}
           aria-label={i18n.t("Command or session")}
           placeholder={i18n.t("Type a command or the name of a session")}
           value={typed}
@@ -177,9 +182,7 @@ export default function Palette({ close }: { close: () => void }) {
           </div>
         ))}
       </div>
-      <p className="dim none" role="status">
-        {options.length === 0 && i18n.t("Nothing found")}
-      </p>
+      {nothing && <p className="dim none">{i18n.t("Nothing found")}</p>}
     </dialog>
   );
 }

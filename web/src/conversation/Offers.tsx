@@ -2,7 +2,9 @@
 
 import { i18n } from "@lingui/core";
 import { Bell, RefreshCw } from "lucide-react";
+import { useEffect } from "react";
 
+import { announce } from "../shell/announce";
 import { wantNotifications } from "../shell/notifications";
 import { askLater } from "../shell/offer";
 import { ui, useUi } from "../shell/ui";
@@ -11,23 +13,30 @@ import { useKnown } from "../shell/use";
 export function Offers() {
   const newer = useKnown(({ newer }) => newer);
   const offers = useUi(({ offers }) => offers);
+  const said = newer
+    ? i18n.t("A newer page is ready. Nothing you typed is affected.")
+    : i18n.t("Be told when an answer is finished?");
+  const shown = newer || offers;
+  useEffect(() => {
+    if (shown) announce(said);
+  }, [shown, said]);
+  if (!shown) return null;
   if (newer) {
     return (
-      <div className="strip" role="status">
+      <div className="strip">
         <RefreshCw aria-hidden="true" />
-        <span className="grow">{i18n.t("A newer page is ready. Nothing you typed is affected.")}</span>
+        <span className="grow">{said}</span>
         <button type="button" className="btn sm" onClick={() => location.reload()}>
           {i18n.t("Reload")}
         </button>
       </div>
     );
   }
-  if (!offers) return null;
   const want = () => void wantNotifications().then(() => ui.setState({ offers: false }));
   return (
-    <div className="strip" role="status">
+    <div className="strip">
       <Bell aria-hidden="true" />
-      <span className="grow">{i18n.t("Be told when an answer is finished?")}</span>
+      <span className="grow">{said}</span>
       <button type="button" className="btn sm" onClick={want}>
         {i18n.t("Yes")}
       </button>
