@@ -246,7 +246,7 @@ export class World {
       const watched = await page.evaluate(() => window.watched);
       if (watched?.shrinks > 0)
         wrong.push(`text shrank ${watched.shrinks} times: ${watched.texts.slice(0, 3)}`);
-      if (watched.gaps > 0) wrong.push(`${watched.gaps} gaps between entries`);
+      if (watched?.gaps > 0) wrong.push(`${watched.gaps} gaps between entries`);
       wrong.push(...page.problems);
       wrong.push(...(await this.missing(page)));
       await page.context().close();

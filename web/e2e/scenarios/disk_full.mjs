@@ -16,7 +16,7 @@ async function filled(own) {
   const page = await own.page();
   const phone = await own.page({ width: 320, height: 568 });
   await open(page, own, session);
-  await say(page, "say 600 of merlin pace 10");
+  await say(page, "say 2000 of merlin pace 10");
   await shows(page, 20, "merlin");
   own.disk.fill(RESERVE - 16);
   await strip(page).waitFor({ timeout: 30_000 });
@@ -27,11 +27,11 @@ async function filled(own) {
   const late = await own.page();
   await strip(late).waitFor();
   const held = await answerOf(page);
-  assert.ok(!held.includes("merlin.600"), "it paused in mid-answer");
+  assert.ok(!held.includes("merlin.2000"), "it paused in mid-answer");
   own.disk.empty();
   for (const shown of [page, phone, late])
     await until("the strip is gone", async () => (await strip(shown).count()) === 0, 30_000);
-  await shows(page, 600, "merlin", 60_000);
+  await shows(page, 2_000, "merlin", 90_000);
   await same(page, own, session);
   assert.ok((await answerOf(page)).startsWith(held), "what was seen is where it was");
 }

@@ -131,9 +131,9 @@ export const turns = {
     await open(page, world, session);
     await say(page, "say 2 of bittern");
     await shows(page, 2, "bittern");
-    await page.keyboard.press("Control+k");
+    await page.keyboard.press("Control+Shift+f");
     await page.keyboard.type("bittern");
-    await until("it is found", () => page.getByRole("link", { name: "Rare birds" }).isVisible());
+    await until("it is found", () => page.locator(".side mark", { hasText: "bittern" }).first().isVisible());
     await page.getByRole("searchbox").fill("nothingofthekind");
     await page.getByText("Nothing found for").waitFor();
   },
@@ -179,7 +179,8 @@ export const turns = {
   /** What is drawn from an answer comes through the same gate as everything else, and changes no word of it. */
   async drawn(world) {
     const session = await world.session("drawn");
-    const page = await world.page();
+    // A formula that is drawn has other letters than its source.
+    const page = await world.page({ watched: false });
     await open(page, world, session);
     await page.getByRole("combobox", { name: "Model" }).selectOption("reciting");
     const fence = "```";

@@ -5,7 +5,7 @@ import { navigate } from "wouter/use-browser-location";
 
 import { ask } from "../api/client";
 import { forgetMe } from "../live/me";
-import { store } from "../live/store";
+import { SIGNED_IN, store } from "../live/store";
 import type { Line } from "../log/types";
 import { attempt } from "../shell/attempt";
 import { setLanguage, type Language } from "../words/language";
@@ -65,6 +65,8 @@ export async function speakElsewhereToo(language: Language): Promise<void> {
 export function signOut(): void {
   const gone = ask("POST", "/logout").then(() => {
     forgetMe();
+    // Who leaves on purpose is not told that the login ended.
+    localStorage.removeItem(SIGNED_IN);
     location.assign("/");
   });
   void attempt(i18n.t("signed out"), gone);

@@ -5,6 +5,7 @@ import { navigate } from "wouter/use-browser-location";
 
 import { ask } from "../api/client";
 import type { View } from "../log/types";
+import { ask as question } from "../sessions/asked";
 import { attempt } from "../shell/attempt";
 import { ui } from "../shell/ui";
 import { takeBack } from "../conversation/undo";
@@ -103,6 +104,13 @@ function exports({ session, view }: Shown): Command[] {
   };
   const when = () => view !== undefined;
   return [
+    {
+      id: "session.share",
+      group: "session",
+      title: () => i18n.t("Share"),
+      when,
+      run: () => question({ kind: "share", session }),
+    },
     {
       id: "session.export.markdown",
       group: "session",

@@ -38,7 +38,9 @@ function Waiting({ session, queued, busy }: { session: string; queued: Queued; b
           className="grow"
           onSubmit={(event) => {
             event.preventDefault();
-            const body = { ...queued.message, text: draft };
+            // The device is the server's to say.
+            const { device: _, ...said } = queued.message;
+            const body = { ...said, text: draft };
             change(ask("PUT", path, { body }).then(() => setDraft(undefined)));
           }}
         >

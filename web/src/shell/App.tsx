@@ -35,7 +35,7 @@ export function App() {
       </Suspense>
     );
   }
-  if (user === undefined) return <p className="loading">Opening…</p>;
+  if (user === undefined) return <p className="loading">{i18n.t("Opening…")}</p>;
   if (user === null) return <SignIn />;
   return (
     <div className="app" data-route={path === "/" || path in VIEWS ? "list" : "session"}>
@@ -48,7 +48,7 @@ export function App() {
               ID.test(session) ? (
                 <Conversation key={session} session={session} />
               ) : (
-                <Nowhere why="This address is not that of a session." />
+                <Nowhere why={i18n.t("This address is not that of a session.")} />
               )
             }
           </Route>
