@@ -67,7 +67,7 @@ pub struct ListQuery {
     pub project: Option<ProjectId>,
     /// Only those with this tag.
     pub tag: Option<String>,
-    /// Only those in which something goes on, or waits for a person.
+    /// Only those in which something goes on or waits for a person, or that are pinned.
     pub doing: Option<Doing>,
     /// The last row of the page before.
     pub before: Option<(Time, SessionId)>,
@@ -88,6 +88,8 @@ pub enum Doing {
     Live,
     /// The newest turn waits for a person.
     NeedsPerson,
+    /// A person pinned it.
+    Pinned,
 }
 
 /// How many sessions a user has on each shelf, and how many of the active ones are live or wait for him.
@@ -269,6 +271,7 @@ impl ListRow {
         match doing {
             Doing::Live => self.run.is_some(),
             Doing::NeedsPerson => self.needs.is_some(),
+            Doing::Pinned => self.pinned,
         }
     }
 

@@ -37,11 +37,20 @@ fn what_goes_on_and_what_needs_a_person_is_listed_and_counted() {
     assert_eq!(sessions(&needing), [failed.as_str()]);
     assert_eq!(needing["sessions"][0]["needs"], "failed");
     let counts = get(&stage, "/sessions/counts");
-    assert_eq!(counts, json!({ "active": 3, "live": 1, "needs_you": 1, "archived": 0, "trash": 0 }));
+    assert_eq!(
+        counts,
+        json!({ "active": 3, "live": 1, "needs_you": 1, "archived": 0, "trash": 0, "trash_days": 30 })
+    );
     stage.must("PATCH", &format!("/sessions/{quiet}"), &json!({ "trashed": true }));
     stage.must("PATCH", &format!("/sessions/{failed}"), &json!({ "archived": true }));
     let counts = get(&stage, "/sessions/counts");
-    assert_eq!(counts, json!({ "active": 1, "live": 1, "needs_you": 0, "archived": 1, "trash": 1 }));
+    assert_eq!(
+        counts,
+        json!({ "active": 1, "live": 1, "needs_you": 0, "archived": 1, "trash": 1, "trash_days": 30 })
+    );
+    stage.must("PATCH", &format!("/sessions/{live}"), &json!({ "pinned": true }));
+    assert_eq!(sessions(&get(&stage, "/sessions?pinned=true")), [live.as_str()]);
+    assert_eq!(stage.ask("GET", "/sessions?pinned=true&state=live", &json!({})).status, 400);
     assert!(get(&stage, "/sessions?shelf=trash")["sessions"][0]["trashed_at"].is_i64());
     assert_eq!(stage.ask("GET", "/sessions?state=asleep", &json!({})).status, 400);
 }

@@ -400,11 +400,13 @@ pub async fn what_goes_on_and_what_waits_for_a_person_is_listed_and_counted(fres
     authors[3].write(&*store, interrupted[..=upto].to_vec()).await;
     authors[4].progress(&*store, fail()).await;
     authors[4].ask(&*store, Command::SetFlag { flag: Flag::Archived, on: true }).await;
+    authors[0].ask(&*store, Command::SetFlag { flag: Flag::Pinned, on: true }).await;
     let other = Author::create_for(&*store, id(9), UserId(id(901).0)).await;
     let mut store = store;
     for _ in 0..2 {
         assert_eq!(narrowed(&*store, Doing::Live).await, [id(1)]);
         assert_eq!(narrowed(&*store, Doing::NeedsPerson).await, [id(3), id(2)]);
+        assert_eq!(narrowed(&*store, Doing::Pinned).await, [id(0)]);
         let counts = Counts { active: 5, archived: 1, trash: 0, live: 1, needs_person: 2 };
         assert_eq!(store.counts(UserId::FIRST).await.unwrap(), counts);
         assert_eq!(store.counts(other.state.user).await.unwrap(), Counts { active: 1, ..Counts::default() });

@@ -190,6 +190,7 @@ pub(super) async fn list(client: &Client, query: ListQuery) -> Result<Vec<ListRo
         None => "",
         Some(Doing::Live) => " AND live",
         Some(Doing::NeedsPerson) => " AND needs",
+        Some(Doing::Pinned) => " AND pinned",
     };
     let sql = format!(
         "SELECT row FROM {from} WHERE {order}.user_id = $1 AND {order}.shelf = $2

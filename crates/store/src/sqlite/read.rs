@@ -598,6 +598,7 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Lis
         None => "",
         Some(Doing::Live) => " AND run IS NOT NULL",
         Some(Doing::NeedsPerson) => " AND needs > 0",
+        Some(Doing::Pinned) => " AND pinned = 1",
     };
     let mut select = connection.prepare_cached(&format!(
         "SELECT {LIST_COLUMNS} FROM {from} JOIN logs ON logs.no = list.no

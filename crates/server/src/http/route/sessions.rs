@@ -1,6 +1,7 @@
 //! The list of sessions, and each of them as a whole: make, read, change, erase.
 
 use axum::Json;
+use axum::extract::State;
 use axum::http::StatusCode;
 use hub::{Doing, Shelf};
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::super::App;
 use super::super::desk::{Desk, Narrow, no_project};
 use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{Asked, AtPath, Body, said};
@@ -67,6 +69,8 @@ pub(crate) struct ListAsked {
     /// Only sessions in which something goes on, or that wait for a person.
     #[param(inline)]
     state: Option<StateName>,
+    /// Only sessions that are pinned; not together with `state`.
+    pinned: Option<bool>,
     /// Only sessions with this tag.
     tag: Option<String>,
     /// Only sessions in this project.
@@ -90,10 +94,15 @@ pub(crate) struct ListBody {
     responses((status = 200, body = ListBody), (status = "default", body = Problem)))]
 pub(crate) async fn list(desk: Desk, Asked(asked): Asked<ListAsked>) -> Result<Json<ListBody>, Problem> {
     let shelf = asked.shelf.into();
-    let doing = asked.state.map(|state| match state {
-        StateName::Live => Doing::Live,
-        StateName::NeedsYou => Doing::NeedsPerson,
-    });
+    let doing = match (asked.state, asked.pinned) {
+        (None, None | Some(false)) => None,
+        (None, Some(true)) => Some(Doing::Pinned),
+        (Some(StateName::Live), None) => Some(Doing::Live),
+        (Some(StateName::NeedsYou), None) => Some(Doing::NeedsPerson),
+        (Some(_), Some(_)) => {
+            return Err(Problem::new(ErrorCode::BadRequest, "Ask for `state` or for `pinned`."));
+        }
+    };
     let before = asked.before.as_deref().map(place).transpose()?;
     let count = asked.count.unwrap_or(PAGE).clamp(1, PAGE_MAX);
     // What cannot be a tag is on no session.
@@ -112,12 +121,14 @@ struct CountsBody {
     needs_you: u64,
     archived: u64,
     trash: u64,
+    /// Days that a session stays in the trash before it is erased; 0: until it is erased by hand.
+    trash_days: u32,
 }
 
 /// How many sessions the caller has.
 #[utoipa::path(get, path = "/api/v1/sessions/counts", tag = "sessions", security(("token" = [])),
     responses((status = 200, body = CountsBody), (status = "default", body = Problem)))]
-async fn counts(desk: Desk) -> Result<Json<CountsBody>, Problem> {
+async fn counts(State(app): State<App>, desk: Desk) -> Result<Json<CountsBody>, Problem> {
     let counts = desk.counts().await?;
     Ok(Json(CountsBody {
         active: counts.active,
@@ -125,6 +136,7 @@ async fn counts(desk: Desk) -> Result<Json<CountsBody>, Problem> {
         needs_you: counts.needs_person,
         archived: counts.archived,
         trash: counts.trash,
+        trash_days: app.settings.now().trash_days,
     }))
 }
 
