@@ -241,20 +241,20 @@ mod tests {
     #[tokio::test]
     async fn who_left_comes_back_once_in_the_same_browser_from_the_same_provider() {
         let openid = OpenId { providers: Vec::new(), away: Ceremonies::lasting(AWAY_MAX) };
-        let begin = || openid.away.begin(None, away("home", "mine")).to_string();
+        let begin = || openid.away.begin(None, away("house", "mine")).to_string();
         let back = |name: &str, state: &str, browser: Option<&str>| {
             openid.back(name, Some(state), browser).map(|away| away.to)
         };
         let state = begin();
-        assert_eq!(back("home", &state, Some("mine")), Ok("/".to_owned()));
-        assert_eq!(back("home", &state, Some("mine")), Err(Refusal::Expired));
-        for (name, browser) in [("home", Some("another")), ("home", None), ("work", Some("mine"))] {
+        assert_eq!(back("house", &state, Some("mine")), Ok("/".to_owned()));
+        assert_eq!(back("house", &state, Some("mine")), Err(Refusal::Expired));
+        for (name, browser) in [("house", Some("another")), ("house", None), ("club", Some("mine"))] {
             let state = begin();
             assert_eq!(back(name, &state, browser), Err(Refusal::Expired), "{name} {browser:?}");
             // Whoever was wrong has no second try.
-            assert_eq!(back("home", &state, Some("mine")), Err(Refusal::Expired), "{name} {browser:?}");
+            assert_eq!(back("house", &state, Some("mine")), Err(Refusal::Expired), "{name} {browser:?}");
         }
-        assert_eq!(back("home", "x", Some("mine")), Err(Refusal::Expired));
-        assert!(openid.back("home", None, Some("mine")).is_err());
+        assert_eq!(back("house", "x", Some("mine")), Err(Refusal::Expired));
+        assert!(openid.back("house", None, Some("mine")).is_err());
     }
 }

@@ -142,11 +142,11 @@ mod tests {
     #[test]
     fn a_provider_sends_back_to_the_host_that_was_asked() {
         for (origin, wanted) in [
-            ("https://talk.example.org", "https://talk.example.org/api/v1/login/openid/home/return"),
-            ("http://127.0.0.1:8440", "http://127.0.0.1:8440/api/v1/login/openid/home/return"),
-            ("http://[::1]:1", "http://[::1]:1/api/v1/login/openid/home/return"),
+            ("https://talk.example.org", "https://talk.example.org/api/v1/login/openid/house/return"),
+            ("http://127.0.0.1:8440", "http://127.0.0.1:8440/api/v1/login/openid/house/return"),
+            ("http://[::1]:1", "http://[::1]:1/api/v1/login/openid/house/return"),
         ] {
-            let made = redirect(&origin.parse().unwrap(), "home").unwrap();
+            let made = redirect(&origin.parse().unwrap(), "house").unwrap();
             assert_eq!(made.as_str(), wanted);
         }
         assert!(is_provider_name("my-home2"));

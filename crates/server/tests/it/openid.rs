@@ -17,7 +17,7 @@ fn stage() -> Stage {
     let mut config = std::fs::File::options().append(true).open(path).unwrap();
     let port = free_port().unwrap();
     let text = format!(
-        "[[openid]]\nname = 'home'\ntitle = 'Our house'\nissuer = 'http://127.0.0.1:{port}'\nclient_id = 'everturn'\n\
+        "[[openid]]\nname = 'house'\ntitle = 'Our house'\nissuer = 'http://127.0.0.1:{port}'\nclient_id = 'everturn'\n\
          allow = ['*@example.org']\n"
     );
     config.write_all(text.as_bytes()).unwrap();
@@ -37,7 +37,7 @@ fn open(stage: &Stage, path: &str, headers: &str) -> (u16, String) {
 fn who_comes_back_with_nothing_that_was_begun_is_led_to_a_page_that_says_so() {
     let stage = stage();
     let ways = stage.must("GET", "/login/ways", &json!({}));
-    assert_eq!(ways["providers"], json!([{ "name": "home", "title": "Our house" }]));
+    assert_eq!(ways["providers"], json!([{ "name": "house", "title": "Our house" }]));
     let unknown = "00000000-0000-7000-8000-000000000001";
     let secret = format!("cookie: __Host-everturn-openid=evb_{}\r\n", "0".repeat(64));
     for (query, cookie) in [
@@ -47,24 +47,24 @@ fn who_comes_back_with_nothing_that_was_begun_is_led_to_a_page_that_says_so() {
         ("?state=x&code=x".to_owned(), secret.as_str()),
         (format!("?state={unknown}&error=access_denied&more=x"), secret.as_str()),
     ] {
-        let (status, head) = open(&stage, &format!("/login/openid/home/return{query}"), cookie);
+        let (status, head) = open(&stage, &format!("/login/openid/house/return{query}"), cookie);
         assert_eq!(status, 302, "{query}: {head}");
         assert!(head.contains("location: /?login=refused&why=expired\r\n"), "{query}: {head}");
         assert!(!head.contains("__Host-everturn=") && head.contains("__Host-everturn-openid=; "), "{head}");
     }
-    let tries = (0..25).map(|_| open(&stage, "/login/openid/home/return", "").1);
+    let tries = (0..25).map(|_| open(&stage, "/login/openid/house/return", "").1);
     assert!(tries.last().unwrap().contains("why=too_many"));
 }
 
 #[test]
 fn nobody_is_sent_to_a_provider_that_does_not_answer_or_back_to_another_site() {
     let stage = stage();
-    let (status, head) = open(&stage, "/login/openid/home?to=/s/1", "");
+    let (status, head) = open(&stage, "/login/openid/house?to=/s/1", "");
     assert!(status == 302 && head.contains("location: /?login=refused&why=provider\r\n"), "{head}");
     for to in ["//evil.example", "https://evil.example", "/%5Cevil.example", "/%09/evil.example", "s"] {
-        assert_eq!(open(&stage, &format!("/login/openid/home?to={to}"), "").0, 400, "{to}");
+        assert_eq!(open(&stage, &format!("/login/openid/house?to={to}"), "").0, 400, "{to}");
     }
-    for path in ["/login/openid/work", "/login/openid/work/return?state=x&code=x"] {
+    for path in ["/login/openid/club", "/login/openid/club/return?state=x&code=x"] {
         assert_eq!(open(&stage, path, "").0, 404, "{path}");
     }
 }

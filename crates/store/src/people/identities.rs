@@ -82,15 +82,15 @@ mod tests {
             people.link_identity(by(id), provider, subject, name, Role::Member).unwrap()
         };
         // Nobody becomes the owner by being called so.
-        let first = link(1, "home", "s1", "Owner");
+        let first = link(1, "house", "s1", "Owner");
         assert_ne!(first, UserId::FIRST);
-        assert_eq!(people.identity("home", "s1").unwrap().unwrap().name, "Owner 2");
+        assert_eq!(people.identity("house", "s1").unwrap().unwrap().name, "Owner 2");
         // Known by his id there, whatever he is called now, and by no other provider's.
-        let again = people.link_identity(by(2), "home", "s1", "somebody else", Role::Member);
+        let again = people.link_identity(by(2), "house", "s1", "somebody else", Role::Member);
         assert!(matches!(again, Err(PeopleError::IdentityKnown)));
-        assert_eq!(people.identity("work", "s1").unwrap(), None);
-        assert_ne!(link(3, "work", "s1", "Owner"), first);
-        assert_eq!(people.identity("work", "s1").unwrap().unwrap().name, "Owner 3");
+        assert_eq!(people.identity("club", "s1").unwrap(), None);
+        assert_ne!(link(3, "club", "s1", "Owner"), first);
+        assert_eq!(people.identity("club", "s1").unwrap().unwrap().name, "Owner 3");
         assert_eq!(people.users().unwrap().len(), 3);
         let lines = people.audit(None, 10).unwrap();
         let added: Vec<&str> =
