@@ -34,7 +34,7 @@ export const people = {
     await open(page, world, own);
     await robin.getByRole("button", { name: "Shut out" }).click();
     await owner.getByRole("dialog").getByRole("button", { name: "Shut out" }).click();
-    await robin.locator(".chip.warn", { hasText: "Shut out" }).waitFor();
+    await robin.locator(".badge.warn", { hasText: "Shut out" }).waitFor();
     await page.getByText("Please sign in again. Your draft is kept.").waitFor({ timeout: 20_000 });
     await world.signIn(page, MEMBER);
     await page.getByRole("alert").waitFor();

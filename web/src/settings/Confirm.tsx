@@ -35,7 +35,7 @@ export function Confirm({ word, label, question, told, done, act, disabled = fal
       >
         {word}
       </button>
-      <dialog ref={dialog} className="ask" aria-labelledby={heading}>
+      <dialog ref={dialog} className="confirm" aria-labelledby={heading}>
         <h2 id={heading}>{question}</h2>
         <p>{told}</p>
         <Problem of={doing} />

@@ -38,7 +38,7 @@ export function Logins() {
                   <li key={login.id} className="row-in">
                     <div className="what">
                       <b>{login.name}</b>
-                      {login.this && <span className="chip">{i18n.t("This device")}</span>}
+                      {login.this && <span className="badge">{i18n.t("This device")}</span>}
                       <p className="dim">
                         {login.used_at == null
                           ? i18n.t("Signed in {when}", { when: whenLong(login.created_at) })

@@ -95,7 +95,7 @@ function Row({ model, first, owner, edit, changed }: RowProps) {
       <div className="what">
         <h3>
           {name}
-          {first && <span className="chip">{i18n.t("Default")}</span>}
+          {first && <span className="badge">{i18n.t("Default")}</span>}
         </h3>
         <p className="dim">{facts(model).join(" · ")}</p>
       </div>

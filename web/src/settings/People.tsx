@@ -68,8 +68,8 @@ function Row({ person, own, changed }: RowProps) {
       <div className="what">
         <h3>
           {name}
-          {own && <span className="chip">{i18n.t("You")}</span>}
-          {person.disabled && <span className="chip warn">{i18n.t("Shut out")}</span>}
+          {own && <span className="badge">{i18n.t("You")}</span>}
+          {person.disabled && <span className="badge warn">{i18n.t("Shut out")}</span>}
         </h3>
         <p className="dim">
           {i18n.t("Since {day}", { day: dayOf(person.created_at) })}

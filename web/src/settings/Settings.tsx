@@ -92,7 +92,7 @@ export default function Settings({ page }: { page: string | undefined }) {
         )}
       </header>
       <div className="split">
-        <nav className="menu" aria-label={i18n.t("Settings")}>
+        <nav className="rooms" aria-label={i18n.t("Settings")}>
           {offered.map(({ path, title, told }) => (
             <Link
               key={path}

@@ -54,9 +54,9 @@ export default function Timeline({ session }: { session: string }) {
         </button>
       </header>
       <div className="subject">
-        <div className="filters" role="radiogroup" aria-label={i18n.t("What is shown")}>
+        <div className="kinds" role="radiogroup" aria-label={i18n.t("What is shown")}>
           {filters.map(([value, name]) => (
-            <label key={value} className="chip">
+            <label key={value} className="badge">
               <input
                 type="radio"
                 name="filter"
