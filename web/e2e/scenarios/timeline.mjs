@@ -23,7 +23,8 @@ export const timeline = {
     await world.serve();
     await shows(page, 400, "teal", 30_000);
     await until("it rests", async () => (await world.ask("GET", `/sessions/${session}`)).run == null);
-    await world.ask("PATCH", `/sessions/${session}`, { title: "A night at the lake", tags: ["lake"] });
+    await world.ask("PATCH", `/sessions/${session}`, { title: "A night at the lake" });
+    await world.ask("PATCH", `/sessions/${session}`, { tags: ["lake"] });
 
     await page.getByRole("link", { name: "Timeline" }).click();
     await entries(page).first().waitFor();

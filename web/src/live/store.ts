@@ -11,6 +11,7 @@ import type { Line } from "../sessions/types";
 import { language, setLanguage } from "../words/language";
 import { isOther } from "./build";
 import { Connection, type Draft, type Told } from "./connection";
+import { onceAFrame } from "./frame";
 import { forgetMe, keepMe, knownMe, type Me } from "./me";
 import { Outbox, type Mode, type Waiting } from "./outbox";
 import { Replica, type Seen } from "./seen";
@@ -95,8 +96,7 @@ export const store = createStore<Known>(() => ({
 
 const followed = new Map<string, number>();
 const gathered = new Map<string, { entries: Entry[]; hash: number[] | null; caughtUp: boolean }>();
-/** Takes back the flush that is due. */
-let unflush: (() => void) | undefined;
+const flushSoon = onceAFrame(flush);
 
 const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/v1/live`;
 const connection = new Connection(address, { opened, told, closed });
@@ -275,28 +275,7 @@ function thisSecond(): number {
   return Math.floor(Date.now() / 1_000) * 1_000;
 }
 
-/** Once a frame; once a second while nobody looks. */
-function flushSoon(): void {
-  if (unflush !== undefined) return;
-  if (document.visibilityState === "hidden") {
-    const timer = setTimeout(flush, 1_000);
-    unflush = () => clearTimeout(timer);
-  } else {
-    const frame = requestAnimationFrame(flush);
-    unflush = () => cancelAnimationFrame(frame);
-  }
-}
-
-// A page that is hidden has no frames, and one that is looked at again does not wait.
-document.addEventListener("visibilitychange", () => {
-  if (unflush === undefined) return;
-  unflush();
-  unflush = undefined;
-  flushSoon();
-});
-
 function flush(): void {
-  unflush = undefined;
   for (const [session, { entries, hash, caughtUp }] of gathered) {
     const known = store.getState().sessions[session];
     if (known === undefined) continue;

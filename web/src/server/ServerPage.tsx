@@ -131,7 +131,7 @@ export function spanWords(micros: number): string {
 }
 
 function Facts({ figures }: { figures: ServerFigures }) {
-  const { store, sessions } = figures;
+  const { store } = figures;
   const facts: [string, string][] = [
     [i18n.t("Version"), `${figures.version} (${figures.build})`],
     [i18n.t("Running since"), whenLong(figures.started_at)],
@@ -139,9 +139,6 @@ function Facts({ figures }: { figures: ServerFigures }) {
     [i18n.t("Kept in"), store.kind === "sqlite" ? "SQLite" : "PostgreSQL"],
     [i18n.t("Answers going on"), countOf(figures.open_runs)],
     [i18n.t("Sessions that are being written"), countOf(figures.writers)],
-    [i18n.t("Active sessions"), countOf(sessions.active)],
-    [i18n.t("Archived"), countOf(sessions.archived)],
-    [i18n.t("In the trash"), countOf(sessions.trash)],
     [i18n.t("Not packed yet"), spaceOf(store.tail_bytes)],
     ...spaceWords(figures),
   ];

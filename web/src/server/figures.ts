@@ -27,9 +27,8 @@ export interface ServerFigures {
   };
   disk: { free_bytes: number; total_bytes: number } | null;
   storage: { logs_bytes: number; search_bytes: number; attachments_bytes: number; people_bytes: number };
-  sessions: { active: number; archived: number; trash: number };
-  last_backup: { at: number; place: string } | null;
-  last_verify: { at: number; outcome: string } | null;
+  last_backup: { at: number; about: string } | null;
+  last_verify: { at: number; about: string } | null;
   /** One every five seconds, oldest first. */
   samples: Sample[];
 }

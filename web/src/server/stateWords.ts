@@ -7,13 +7,13 @@ import type { ServerFigures } from "./figures";
 
 export function lastBackup({ last_backup }: ServerFigures): string {
   if (last_backup === null) return i18n.t("No backup was made yet.");
-  const { at, place } = last_backup;
+  const { at, about: place } = last_backup;
   return i18n.t("The last backup was made on {when} in {place}.", { when: whenLong(at), place });
 }
 
 export function lastVerify({ last_verify }: ServerFigures): string {
   if (last_verify === null) return i18n.t("The logs were not verified yet.");
-  const { at, outcome } = last_verify;
+  const { at, about: outcome } = last_verify;
   return i18n.t("The logs were last verified on {when}: {outcome}.", { when: whenLong(at), outcome });
 }
 

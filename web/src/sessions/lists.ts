@@ -5,6 +5,7 @@ import { useStore } from "zustand";
 import { createStore } from "zustand/vanilla";
 
 import { ask, insist } from "../api/client";
+import { onceAFrame } from "../live/frame";
 import { apart } from "./apart";
 import { Feed, type Source, type Standing } from "./feed";
 import {
@@ -74,6 +75,7 @@ const source: Source = {
 
 /** Sessions that left the view by something that was done here, and say so in their place. */
 const held = new Set<string>();
+const soon = onceAFrame(tell);
 const everything = new Feed(EVERYTHING, source, held, soon);
 let looked = everything;
 /** Hears all active sessions known, after they changed. */
@@ -85,16 +87,22 @@ function feeds(): Feed[] {
   return looked === everything ? [everything] : [everything, looked];
 }
 
-let due = false;
+/** A line as it is now, and as it was known before. */
+type Heard = (before: Line | undefined, line: Line) => void;
+const hearers = new Set<Heard>();
 
-function soon(): void {
-  if (due) return;
-  due = true;
-  requestAnimationFrame(tell);
+/** Tells of every change of a line, one by one. Answers how to hear no more. */
+export function onLine(hear: Heard): () => void {
+  hearers.add(hear);
+  return () => hearers.delete(hear);
+}
+
+function hearLine(line: Line): void {
+  const before = lineOf(line.session);
+  for (const hear of hearers) hear(before, line);
 }
 
 function tell(): void {
-  due = false;
   const { pins, others } = looked.shown();
   lists.setState({ pins, others, standing: looked.state, more: looked.more });
   if (!begun) return;
@@ -110,6 +118,7 @@ export function onList(hear: (all: Line[]) => void): void {
 /** The first page came with the feed: from here on every change is told. */
 export function listed(page: Page): void {
   begun = true;
+  page.sessions.forEach(hearLine);
   void everything.open(page);
   if (looked !== everything) void looked.open();
   recount();
@@ -118,6 +127,7 @@ export function listed(page: Page): void {
 }
 
 export function lineTold(line: Line): void {
+  hearLine(line);
   const before = lineOf(line.session);
   for (const feed of feeds()) feed.line(line);
   hearOwn(line);

@@ -9,17 +9,16 @@ export interface News {
   what: "finished" | "needs";
 }
 
-/** What became of sessions between two lists. The first list tells nothing: it is how things were. */
-export function newsOf(before: readonly Line[] | undefined, after: readonly Line[] | undefined): News[] {
-  if (before === undefined || after === undefined || before === after) return [];
-  const known = new Map(before.map((line) => [line.session, line]));
-  return after.flatMap(({ session, title = null, run, needs }): News[] => {
-    const was = known.get(session);
-    if (was === undefined) return [];
-    if (needs != null && was.needs == null) return [{ session, title, what: "needs" }];
-    // After one answer the next may go on: then nothing is finished.
-    return was.run != null && run == null && needs == null ? [{ session, title, what: "finished" }] : [];
-  });
+/** What became of a session. The first that is known of it tells nothing: it is how things were. */
+export function newsOf(
+  before: Line | undefined,
+  { session, title = null, run, needs }: Line,
+): News | undefined {
+  if (before === undefined) return undefined;
+  if (needs != null && before.needs == null) return { session, title, what: "needs" };
+  // After one answer the next may go on: then nothing is finished.
+  const finished = before.run != null && run == null && needs == null;
+  return finished ? { session, title, what: "finished" } : undefined;
 }
 
 /** Sessions in which something that was sent here is still being answered, or about to be. */

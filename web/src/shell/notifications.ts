@@ -7,7 +7,7 @@ import { useLocation } from "wouter";
 import { navigate } from "wouter/use-browser-location";
 
 import { sessionIn } from "../commands/places";
-import { store } from "../live/store";
+import { onLine } from "../sessions/lists";
 import { newsOf, type News } from "./news";
 
 const PLACE = "notify";
@@ -73,7 +73,10 @@ export function useNotifications(): void {
   useEffect(() => {
     if (!canNotify()) return;
     return hold("notifier", "exclusive", () =>
-      store.subscribe(({ list }, before) => newsOf(before.list, list).forEach((news) => void tell(news))),
+      onLine((before, line) => {
+        const news = newsOf(before, line);
+        if (news !== undefined) void tell(news);
+      }),
     );
   }, []);
   useEffect(() => {
