@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
 import { Figures } from "./bench/figures.mjs";
+import { emptyScroll, listScroll, manySessions, searchTime } from "./bench/list.mjs";
 import { Meter } from "./bench/meter.mjs";
 import { atRest, longSession, question } from "./bench/seed.mjs";
 import { blankFrames, fromEnd, movement, scrollTo, stillness } from "./bench/standing.mjs";
@@ -22,6 +23,8 @@ const OPENS = full ? 9 : 3;
 /** A token is four letters; the model says one each 10 ms. */
 const PACE = 10;
 const LONG = 60_000;
+/** Sessions in the list. */
+const LISTED = full ? 100_000 : 5_000;
 /** What the empty page cannot do either is not asked of ours; this much more is. */
 const MARGIN = 1.1;
 /** Of the prototype: script at most and frames at least, from nothing and with a long answer. Within a tenth of it. */
@@ -220,6 +223,24 @@ async function reading(page) {
   figures.exact("reading_px", await movement(page, () => sleep(1_500)), 0);
 }
 
+/** Very many sessions: the list goes on smoothly, with few elements, and a search answers at once. */
+async function manyInList(context, world) {
+  const begun = performance.now();
+  await manySessions(world, LISTED);
+  figures.note(`${LISTED} sessions made in ${Math.round((performance.now() - begun) / 1_000)} s`);
+  const page = await context.newPage();
+  await page.goto(world.origin);
+  const empty = await emptyScroll(world, EMPTY_SECONDS);
+  await page.bringToFront();
+  const { fps, top, elements } = await listScroll(page, SECONDS);
+  figures.note(`the list: ${Math.round(top)} px were gone through, ${elements} elements`);
+  figures.quickest("list.fps", fps, 50, empty / MARGIN);
+  figures.size("list.elements", elements, 1_500);
+  figures.slowest("list.search_ms", await searchTime(page, "bitterns", 15), 100);
+  figures.slowest("list.search_many_ms", await searchTime(page, "herons reeds", 15), 100);
+  await page.close();
+}
+
 const world = await World.make({ model: "reciting" });
 try {
   world.reciter.texts.set("endless", text(LONG + 60_000));
@@ -256,6 +277,7 @@ try {
   const after = await emptyPage(world);
   judge("fresh", fresh, [before, between]);
   judge("long", long, [between, after]);
+  await manyInList(context, world);
   for (const stranger of strangers) figures.note(`asked elsewhere: ${stranger}`);
   figures.exact("third_party_requests", strangers.length, 0);
 } finally {

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 
 import { open, say, until } from "../world.mjs";
-import { messages, shows, stopButton, tray } from "./look.mjs";
+import { ANDROID, PHONE } from "./devices.mjs";
+import { messages, same, shows, stopButton, tray } from "./look.mjs";
 
 const waiting = (page) => tray(page).getByRole("listitem");
 const waitFor = (page, count) =>
@@ -36,6 +37,48 @@ export const queue = {
     await shows(page, 2, "four");
     assert.deepEqual(await messages(page), ["say 3000 of duck pace 10", "say 2 of one", "say 2 of four"]);
     await waitFor(page, 0);
+  },
+
+  /** Two devices at once: both type, and both change the same message. One wins, and both see the same, and who it was. */
+  async two_devices_at_once(world) {
+    const session = await world.session("both");
+    const [laptop, phone] = [
+      await world.page(),
+      await world.page({ width: 390, height: 844, userAgent: ANDROID }),
+    ];
+    for (const page of [laptop, phone]) await open(page, world, session);
+    await say(laptop, "say 3000 of plover pace 10");
+    for (const page of [laptop, phone]) await shows(page, 3, "plover");
+    await Promise.all([say(laptop, "say 2 of left"), say(phone, "say 2 of right")]);
+    for (const page of [laptop, phone]) await waitFor(page, 2);
+    const order = async (page) =>
+      (await waiting(page).locator(".clip").allTextContents()).map((text) => text.trim());
+    assert.deepEqual(await order(laptop), await order(phone));
+    const edit = async (page, text) => {
+      await waiting(page).first().getByRole("button", { name: "Edit" }).click();
+      await page.getByLabel("Waiting message", { exact: true }).fill(text);
+      await page.getByLabel("Waiting message", { exact: true }).press("Enter");
+      await page.getByLabel("Waiting message", { exact: true }).waitFor({ state: "detached" });
+    };
+    await Promise.all([edit(laptop, "say 2 of ours"), edit(phone, "say 2 of theirs")]);
+    for (const page of [laptop, phone]) page.typed.clear();
+    await until(
+      "both see the same",
+      async () => (await order(laptop)).join() === (await order(phone)).join(),
+    );
+    const [won] = await order(laptop);
+    assert.ok(["say 2 of ours", "say 2 of theirs"].includes(won), won);
+    await Promise.all([stopButton(laptop).click(), stopButton(phone).click()]);
+    for (const page of [laptop, phone]) await waitFor(page, 0);
+    await until("it rests", async () => (await world.ask("GET", `/sessions/${session}`)).run == null);
+    for (const page of [laptop, phone]) await same(page, world, session);
+    assert.deepEqual(await messages(laptop), await messages(phone));
+    // Each sees what the other's device said, and where.
+    await laptop.getByText(`from ${PHONE}`).first().waitFor();
+    await phone
+      .getByText(/^from .* on Linux$/)
+      .first()
+      .waitFor();
   },
 
   async steer(world) {

@@ -4,10 +4,7 @@ import assert from "node:assert/strict";
 
 import { field, open, say, until } from "../world.mjs";
 import { shows, stopButton } from "./look.mjs";
-
-const ANDROID =
-  "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36";
-const PHONE = "Chrome on Android";
+import { ANDROID, PHONE } from "./devices.mjs";
 
 const statusOf = async (world, token) => {
   const headers = { authorization: `Bearer ${token}` };
