@@ -1441,6 +1441,11 @@ export interface components {
             needs_you: number;
             /** Format: int64 */
             trash: number;
+            /**
+             * Format: int32
+             * @description Days that a session stays in the trash before it is erased; 0: until it is erased by hand.
+             */
+            trash_days: number;
         };
         CreateBody: {
             /**
@@ -4040,6 +4045,8 @@ export interface operations {
                 shelf: "active" | "archived" | "trash";
                 /** @description Only sessions in which something goes on, or that wait for a person. */
                 state: ("live" | "needs_you") | null;
+                /** @description Only sessions that are pinned; not together with `state`. */
+                pinned: boolean | null;
                 /** @description Only sessions with this tag. */
                 tag: string | null;
                 /** @description Only sessions in this project. */

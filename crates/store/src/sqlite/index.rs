@@ -12,9 +12,7 @@ pub(super) fn concerns(event: &Event) -> bool {
     event.output_of().is_none()
         && !matches!(
             event,
-            Event::SessionRenamed { .. }
-                | Event::TitleGenerated { .. }
-                | Event::FlagSet { .. }
+            Event::FlagSet { .. }
                 | Event::TagsSet { .. }
                 | Event::ProjectSet { .. }
                 | Event::IdAdded { .. }

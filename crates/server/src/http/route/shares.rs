@@ -103,7 +103,11 @@ async fn read(
     Asked(asked): Asked<SharedAsked>,
 ) -> Result<Json<SharedBody>, Problem> {
     let handle = app.desks.shared(&secret).await?;
-    let title = handle.view().await?.title;
-    let turns = handle.page(asked.before.map(TurnId), PAGE).await?;
-    Ok(Json(SharedBody { title, turns }))
+    let view = handle.view().await?;
+    // The newest are those of the log itself; pages of older ones may be a moment behind.
+    let turns = match asked.before {
+        None => view.turns,
+        Some(before) => handle.page(Some(TurnId(before)), PAGE).await?,
+    };
+    Ok(Json(SharedBody { title: view.title, turns }))
 }
