@@ -54,7 +54,7 @@ pub use library::{
     Counts, DocumentKind, Doing, Hit, ListQuery, ListRow, SaidBy, SearchQuery, Shelf, StoreError, TagCount,
 };
 pub use memory::Remembers;
-pub use past::{Past, PastLine};
+pub use past::{Moment, Past, PastLine};
 pub use runner::{RunOver, RunProgress, RunRequest, Runner, TitleRequest};
 pub use spool::{Access, Catcher, Frame, Look, SlotDirectory, SlotFile, SlotMedium, Spool, SpoolError};
 pub use transcript::{Hidden, HiddenBy, Transcript, TranscriptTurn};

@@ -1,6 +1,6 @@
 //! A session's log as people look at it: newest entry first, what was streamed put together, and single texts from it.
 
-use session::{Entry, Event, RunId, Seq, Time, TurnId};
+use session::{Entry, Epoch, Event, RunId, Seq, Time, TurnId};
 
 use crate::error::CommandError;
 use crate::handle::SessionHandle;
@@ -17,11 +17,25 @@ pub enum PastLine {
     /// Pieces of one run's answer, one after the other.
     Streamed {
         run: RunId,
-        first: Entry,
-        last: Entry,
+        first: Moment,
+        last: Moment,
         entries: u64,
         characters: u64,
     },
+}
+
+/// Which entry, when, and under which claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    pub seq: Seq,
+    pub time: Time,
+    pub epoch: Epoch,
+}
+
+impl From<&Entry> for Moment {
+    fn from(entry: &Entry) -> Self {
+        Self { seq: entry.seq, time: entry.time, epoch: entry.epoch }
+    }
 }
 
 /// Some lines of the past, newest first.
@@ -50,13 +64,13 @@ impl Past {
             (Some((of, added)), Some(PastLine::Streamed { run, first, entries, characters, .. }))
                 if *run == of =>
             {
-                *first = entry;
+                *first = Moment::from(&entry);
                 *entries += 1;
                 *characters += added;
             }
             (Some((run, characters)), _) => {
-                let (first, last) = (entry.clone(), entry);
-                self.lines.push(PastLine::Streamed { run, first, last, entries: 1, characters });
+                let first = Moment::from(&entry);
+                self.lines.push(PastLine::Streamed { run, first, last: first, entries: 1, characters });
             }
             (None, _) => self.lines.push(PastLine::Entry(entry)),
         }

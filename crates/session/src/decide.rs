@@ -307,12 +307,7 @@ impl<'a> Plan<'a> {
     }
 
     fn post(&mut self, event: Event, mode: PostMode) {
-        let device = match &event {
-            Event::MessagePosted { message, .. } | Event::MessageEdited { message, .. } => {
-                message.device.clone()
-            }
-            _ => None,
-        };
+        let device = event.message().and_then(|message| message.device.clone());
         let turn = TurnId(self.push(event).0);
         self.decision.accepted.turn = Some(turn);
         match mode {

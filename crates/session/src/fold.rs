@@ -31,20 +31,23 @@ pub fn fold(session: &mut Session, entry: &Entry) {
 
 /// What a session waits for a person with after an event. The list of sessions follows the same rule.
 pub fn need_after(before: Option<Need>, event: &Event) -> Option<Need> {
-    match event {
-        Event::RunEnded { end, .. } => match end {
+    if let Event::RunEnded { end, .. } = event {
+        return match end {
             RunEnd::Failed { .. } => Some(Need::Failed),
             // One that goes on by itself begins its next run right behind.
             RunEnd::Interrupted { .. } => Some(Need::Interrupted),
             RunEnd::Completed | RunEnd::Stopped { .. } => None,
-        },
-        Event::RunStarted { .. }
-        | Event::SessionBranched { .. }
-        | Event::TurnsUndone { .. }
-        | Event::SessionCleared {}
-        | Event::AnswerChosen { .. } => None,
-        _ => before,
+        };
     }
+    let seen_to = matches!(
+        event,
+        Event::RunStarted { .. }
+            | Event::SessionBranched { .. }
+            | Event::TurnsUndone { .. }
+            | Event::SessionCleared {}
+            | Event::AnswerChosen { .. }
+    );
+    before.filter(|_| !seen_to)
 }
 
 /// Folds the entries of one turn alone, for a page of older turns. Entries of other turns are passed over.

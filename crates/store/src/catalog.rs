@@ -327,17 +327,7 @@ impl ListRow {
             Event::ProjectSet { project } => self.project = *project,
             Event::MessagePosted { .. } | Event::MessageEdited { .. } => self.messages += 1,
             Event::RunStarted { .. } => self.run = Some(RunId(entry.seq.0)),
-            Event::RunEnded { end, .. } => {
-                self.run = None;
-                match end {
-                    RunEnd::Completed => {
-                        self.owed += u64::from(self.remembers);
-                        (self.interrupted, self.resume_pending) = (0, false);
-                    }
-                    RunEnd::Interrupted { .. } => self.interrupted += 1,
-                    RunEnd::Stopped { .. } | RunEnd::Failed { .. } => {}
-                }
-            }
+            Event::RunEnded { end, .. } => self.end_run(end),
             Event::ResumeMarked { .. } => self.resume_pending = true,
             Event::ResumeCleared {} => self.resume_pending = false,
             Event::MemoryOwnerSet { owner } => self.remembers = owner.is_some(),
@@ -361,6 +351,20 @@ impl ListRow {
             self.active_at = self.active_at.max(entry.time);
         }
         Touch::Changed
+    }
+}
+
+impl ListRow {
+    fn end_run(&mut self, end: &RunEnd) {
+        self.run = None;
+        match end {
+            RunEnd::Completed => {
+                self.owed += u64::from(self.remembers);
+                (self.interrupted, self.resume_pending) = (0, false);
+            }
+            RunEnd::Interrupted { .. } => self.interrupted += 1,
+            RunEnd::Stopped { .. } | RunEnd::Failed { .. } => {}
+        }
     }
 }
 
