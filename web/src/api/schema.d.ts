@@ -153,6 +153,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/login/openid/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sends a browser to a provider to log in. It is opened as a page, not fetched. */
+        get: operations["leave"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login/openid/{name}/return": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where a provider sends a browser back to. It is logged in and led on, or led to `/?login=refused&why=`. */
+        get: operations["come_back"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login/passkey/begin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins to log in by passkey. */
+        post: operations["begin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login/passkey/finish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Logs a browser in by what its device answered: the answer sets a cookie that ends with the login. */
+        post: operations["finish"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login/ways": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How one can log in at this address. */
+        get: operations["ways"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/logins": {
         parameters: {
             query?: never;
@@ -284,6 +369,74 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One's own passkeys. */
+        get: operations["passkeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/passkeys/begin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins to add a passkey. */
+        post: operations["begin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/passkeys/finish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Adds a passkey by what a device answered. */
+        post: operations["finish"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/passkeys/{passkey}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Removes one of one's passkeys. Logins that were made with it stay. */
+        delete: operations["remove"];
         options?: never;
         head?: never;
         patch?: never;
@@ -966,6 +1119,8 @@ export interface components {
              */
             length: number;
         };
+        /** @description Nothing is asked for yet. */
+        BeginPasskeyBody: Record<string, never>;
         /** @description A blob's name: the SHA-256 of its bytes, in hexadecimal. */
         BlobHash: string;
         BranchBody: {
@@ -1003,6 +1158,16 @@ export interface components {
          * @enum {string}
          */
         CallStatus: "ok" | "error";
+        /** @description What a browser is asked to do. */
+        CeremonyBody: {
+            /**
+             * Format: uuid
+             * @description By what it is finished: once, and within five minutes.
+             */
+            ceremony: string;
+            /** @description For `navigator.credentials`, with `publicKey` as its `parse…OptionsFromJSON` takes it. */
+            options: Record<string, never>;
+        };
         ChangeBody: {
             archived?: boolean | null;
             pinned?: boolean | null;
@@ -1084,7 +1249,7 @@ export interface components {
          * @description What went wrong, as a word that programs can rely on.
          * @enum {string}
          */
-        ErrorCode: "another_log" | "attachment_not_found" | "bad_name" | "bad_password" | "bad_request" | "bad_tag" | "bad_title" | "beyond_end" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
+        ErrorCode: "another_log" | "attachment_not_found" | "bad_name" | "bad_passkey" | "bad_password" | "bad_request" | "bad_tag" | "bad_title" | "beyond_end" | "ceremony_over" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_passkeys_here" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
         /** @description One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes. */
         Event: {
             /** @description The session began. `after` is the session that its author left behind. */
@@ -1330,6 +1495,12 @@ export interface components {
                 outcome: components["schemas"]["CommitOutcome"];
             };
         };
+        FinishPasskeyBody: {
+            /** Format: uuid */
+            ceremony: string;
+            /** @description What `navigator.credentials.get` gave, as its `toJSON` writes it. */
+            credential: Record<string, never>;
+        };
         /**
          * @description A mark on the session as a whole.
          * @enum {string}
@@ -1469,6 +1640,9 @@ export interface components {
          */
         MarkerKind: "stopped" | "failed" | "interrupted" | "recovering" | "recovered";
         MeBody: components["schemas"]["UserBody"] & {
+            has_password: boolean;
+            /** @description How many there are. */
+            passkeys: number;
             /** @description What this request's credential allows. */
             scope: string;
         };
@@ -1506,6 +1680,18 @@ export interface components {
         ModelsBody: {
             /** @description The first one is asked. */
             models: components["schemas"]["ModelBody"][];
+        };
+        NewPasskey: {
+            /** Format: uuid */
+            passkey: string;
+        };
+        NewPasskeyBody: {
+            /** Format: uuid */
+            ceremony: string;
+            /** @description What `navigator.credentials.create` gave, as its `toJSON` writes it. */
+            credential: Record<string, never>;
+            /** @description What one calls it. */
+            name: string;
         };
         NewSecret: {
             /** @description It is never shown again. */
@@ -1589,6 +1775,18 @@ export interface components {
         } | {
             /** @description An earlier run of this answer did not complete; the next one went on. */
             marker: components["schemas"]["Marker"];
+        };
+        PasskeyBody: {
+            /** Format: int64 */
+            created_at: number;
+            name: string;
+            /** Format: uuid */
+            passkey: string;
+            /** Format: int64 */
+            used_at?: number | null;
+        };
+        PasskeysBody: {
+            passkeys: components["schemas"]["PasskeyBody"][];
         };
         PasswordBody: {
             new: string;
@@ -2016,6 +2214,19 @@ export interface components {
              */
             turns_before: number;
         };
+        WayBody: {
+            /** @description Stands in the address that one logs in by. */
+            name: string;
+            /** @description What people call it. */
+            title: string;
+        };
+        WaysBody: {
+            /** @description Passkeys belong to a name: not where the server is reached by an address of numbers. */
+            passkey: boolean;
+            password: boolean;
+            /** @description Providers of identities, in the order to show them in. */
+            providers: components["schemas"]["WayBody"][];
+        };
     };
     responses: never;
     parameters: never;
@@ -2245,6 +2456,154 @@ export interface operations {
             };
         };
     };
+    leave: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                /** @description Where to go afterwards: a path of this server. */
+                to: string | null;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    come_back: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                state: string | null;
+                code: string | null;
+                error: string | null;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    begin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BeginPasskeyBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CeremonyBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    finish: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FinishPasskeyBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ways: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaysBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     logins: {
         parameters: {
             query?: never;
@@ -2441,6 +2800,122 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    passkeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeysBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    begin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BeginPasskeyBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CeremonyBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    finish: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPasskeyBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewPasskey"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                passkey: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
