@@ -1334,8 +1334,15 @@ export interface components {
             /** @description A folder of the server by its whole path, new or empty, outside of the data directory. */
             place: string;
         };
+        BeginBody: {
+            /**
+             * Format: int64
+             * @description Bytes of the whole file, at most 134,217,728.
+             */
+            length: number;
+        };
         /** @description Nothing is asked for yet. */
-        BeginBody: Record<string, never>;
+        BeginPasskeyBody: Record<string, never>;
         BegunBody: {
             /** Format: uuid */
             task: string;
@@ -1760,7 +1767,7 @@ export interface components {
                 outcome: components["schemas"]["CommitOutcome"];
             };
         };
-        FinishBody: {
+        FinishPasskeyBody: {
             /** Format: uuid */
             ceremony: string;
             /** @description What `navigator.credentials.get` gave, as its `toJSON` writes it. */
@@ -3060,7 +3067,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["BeginBody"];
+                "application/json": components["schemas"]["BeginPasskeyBody"];
             };
         };
         responses: {
@@ -3091,7 +3098,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["FinishBody"];
+                "application/json": components["schemas"]["FinishPasskeyBody"];
             };
         };
         responses: {
@@ -3556,7 +3563,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["BeginBody"];
+                "application/json": components["schemas"]["BeginPasskeyBody"];
             };
         };
         responses: {

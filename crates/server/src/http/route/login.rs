@@ -26,7 +26,7 @@ use crate::password;
 use crate::people::{NAME_MAX, by, by_hand};
 use crate::secret::SecretKind;
 
-pub(super) use passkey::{BeginBody, CeremonyBody};
+pub(super) use passkey::{BeginPasskeyBody, CeremonyBody};
 
 /// How long a login lasts.
 const LOGIN_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;

@@ -17,7 +17,7 @@ use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{AtPath, Body};
 use super::super::gate::{Gate, Policy};
 use super::super::visitor::Visitor;
-use super::login::{BeginBody, CeremonyBody};
+use super::login::{BeginPasskeyBody, CeremonyBody};
 use super::users::{checked_name, no_user};
 
 pub(crate) fn add(gate: Gate) -> Gate {
@@ -68,13 +68,13 @@ async fn passkeys(desk: Desk) -> Result<Json<PasskeysBody>, Problem> {
 }
 
 /// Begins to add a passkey.
-#[utoipa::path(post, path = "/api/v1/passkeys/begin", tag = "people", request_body = BeginBody,
+#[utoipa::path(post, path = "/api/v1/passkeys/begin", tag = "people", request_body = BeginPasskeyBody,
     security(("token" = [])), responses((status = 200, body = CeremonyBody), (status = "default", body = Problem)))]
 async fn begin(
     State(app): State<App>,
     desk: Desk,
     visitor: Visitor,
-    Body(BeginBody {}): Body<BeginBody>,
+    Body(BeginPasskeyBody {}): Body<BeginPasskeyBody>,
 ) -> Result<Json<CeremonyBody>, Problem> {
     logged_in(&desk)?;
     let (user, _) = desk.people().user(desk.user())?.ok_or_else(no_user)?;

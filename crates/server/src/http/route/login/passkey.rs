@@ -26,7 +26,7 @@ pub(super) fn add(gate: Gate) -> Gate {
 /// Nothing is asked for yet.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct BeginBody {}
+pub(crate) struct BeginPasskeyBody {}
 
 /// What a browser is asked to do.
 #[derive(Debug, Serialize, ToSchema)]
@@ -45,19 +45,19 @@ impl From<Begun> for CeremonyBody {
 }
 
 /// Begins to log in by passkey.
-#[utoipa::path(post, path = "/api/v1/login/passkey/begin", tag = "people", request_body = BeginBody,
+#[utoipa::path(post, path = "/api/v1/login/passkey/begin", tag = "people", request_body = BeginPasskeyBody,
     responses((status = 200, body = CeremonyBody), (status = "default", body = Problem)))]
 async fn begin(
     State(app): State<App>,
     visitor: Visitor,
-    Body(BeginBody {}): Body<BeginBody>,
+    Body(BeginPasskeyBody {}): Body<BeginPasskeyBody>,
 ) -> Result<Json<CeremonyBody>, Problem> {
     Ok(Json(app.passkeys.begin_entering(visitor.origin.as_ref(), visitor.from)?.into()))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct FinishBody {
+struct FinishPasskeyBody {
     ceremony: Uuid,
     /// What `navigator.credentials.get` gave, as its `toJSON` writes it.
     #[schema(value_type = Object)]
@@ -65,12 +65,12 @@ struct FinishBody {
 }
 
 /// Logs a browser in by what its device answered: the answer sets a cookie that ends with the login.
-#[utoipa::path(post, path = "/api/v1/login/passkey/finish", tag = "people", request_body = FinishBody,
+#[utoipa::path(post, path = "/api/v1/login/passkey/finish", tag = "people", request_body = FinishPasskeyBody,
     responses((status = 200, body = UserBody), (status = "default", body = Problem)))]
 async fn finish(
     State(app): State<App>,
     visitor: Visitor,
-    Body(body): Body<FinishBody>,
+    Body(body): Body<FinishPasskeyBody>,
 ) -> Result<Response, Problem> {
     let keys = visitor.attempt(&app.throttle, None)?;
     let (people, passkeys) = (app.desks.people().clone(), app.passkeys.clone());
