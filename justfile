@@ -85,6 +85,10 @@ api: release
     node web/e2e/describe.mjs
     cd web && npx openapi-typescript openapi.json -o src/api/schema.d.ts
 
+# Reads the messages of the pages into their catalogues anew; a test says which of them have no German yet.
+words:
+    cd web && npx lingui extract --clean
+
 # A real browser against the released binary: cut, killed, reloaded.
 e2e *ARGS: release
     node web/e2e/run.mjs {{ARGS}}

@@ -52,4 +52,5 @@ export async function choose(page, typed, wanted) {
     (await palette(page).locator("[aria-selected=true]").textContent()).includes(wanted),
   );
   await page.keyboard.press("Enter");
+  await palette(page).waitFor({ state: "detached" });
 }
