@@ -7,8 +7,10 @@ use crate::handle::SessionHandle;
 
 /// Entries read in one go.
 const STRETCH: u64 = 2_048;
-/// Entries that are gone through for one page, or for the text of one answer.
+/// Entries that are gone through for one page.
 const GONE_THROUGH_MAX: u64 = 65_536;
+/// Entries of one answer whose text is read at once: a search shows words of many.
+const SAID_MAX: usize = 8_192;
 
 /// A line of the past.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +132,7 @@ impl SessionHandle {
             }));
         };
         let (mut entries, mut after) = (Vec::new(), Seq(run.0.saturating_sub(1)));
-        while (entries.len() as u64) < GONE_THROUGH_MAX {
+        while entries.len() < SAID_MAX {
             let read = store.read(self.session, after, STRETCH as usize).await?;
             let Some(last) = read.last() else { break };
             after = last.seq;

@@ -124,6 +124,23 @@ pub enum CallProgress {
     Failed,
 }
 
+impl TurnView {
+    /// Leaves out which of its author's devices said and stopped what: that is nothing for others.
+    pub fn forget_devices(&mut self) {
+        self.message.device = None;
+        if let Some(marker) = &mut self.marker {
+            marker.device = None;
+        }
+        for part in self.answer.iter_mut().flat_map(|answer| &mut answer.parts) {
+            match part {
+                Part::Steered { message, .. } => message.device = None,
+                Part::Marker(marker) => marker.device = None,
+                Part::Text(_) | Part::Reasoning(_) | Part::Call { .. } => {}
+            }
+        }
+    }
+}
+
 /// Why a run did not complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

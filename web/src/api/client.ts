@@ -4,8 +4,10 @@ import { i18n } from "@lingui/core";
 
 import type { components } from "./schema";
 
-export type Problem = components["schemas"]["Problem"];
-export type Kept = components["schemas"]["Kept"];
+/** What the server takes and gives, as it describes it: where the two part, this does not compile. */
+export type Schemas = components["schemas"];
+export type Problem = Schemas["Problem"];
+export type Kept = Schemas["Kept"];
 
 /** The server answered, and said no. */
 export class Refused extends Error {

@@ -2520,8 +2520,10 @@ export interface components {
         };
         /** @description What a share shows: the visible turns, and nothing that waits or could be put back. */
         SharedBody: {
+            /** @description Whether there are turns before these. */
+            earlier: boolean;
             title?: string | null;
-            turns: Record<string, never>[];
+            turns: components["schemas"]["TurnView"][];
         };
         SharesBody: {
             shares: components["schemas"]["ShareBody"][];

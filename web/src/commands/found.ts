@@ -2,18 +2,13 @@
 
 import { useEffect, useState } from "react";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
 
 const PAUSE = 150;
 const COUNT = 20;
 const SHOWN = 8;
 
-interface Hit {
-  session: string;
-  title?: string | null;
-  turn?: number | null;
-  excerpt?: { text: string }[];
-}
+type Hit = Schemas["FoundBody"];
 
 export interface Found {
   session: string;

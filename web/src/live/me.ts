@@ -1,15 +1,11 @@
 // Who was here last on this device. A page that is opened without the server shows what this device has, for them.
 
+import type { Schemas } from "../api/client";
+
 const PLACE = "me";
 
 /** Who is here. */
-export interface Me {
-  user: string;
-  name: string;
-  role: string;
-  has_password?: boolean;
-  passkeys?: number;
-}
+export type Me = Schemas["MeBody"];
 
 /** A browser may refuse to keep anything; then a page waits for the server. */
 export function keepMe(me: Me): void {

@@ -3,7 +3,7 @@
 
 import { createStore } from "zustand/vanilla";
 
-import { ask, insist, Refused } from "../api/client";
+import { ask, insist, Refused, type Schemas } from "../api/client";
 import { Gap, fold } from "../log/fold";
 import type { Entry, State } from "../log/types";
 import { lineTold, listed, onList, sessionGone } from "../sessions/lists";
@@ -13,7 +13,7 @@ import { isOther } from "./build";
 import { Connection, type Draft, type Told } from "./connection";
 import { onceAFrame } from "./frame";
 import { forgetMe, keepMe, knownMe, type Me } from "./me";
-import { Outbox, type Mode, type Waiting } from "./outbox";
+import { Outbox, type Waiting } from "./outbox";
 import { Replica, type Seen } from "./seen";
 
 export interface Session {
@@ -31,20 +31,10 @@ export const SIGNED_IN = "signed_in";
 export const DEVICE = crypto.randomUUID();
 
 /** A model that can be asked. The first one is unless a message names another. */
-export interface Model {
-  name: string;
-  model: string;
-  window_tokens: number;
-}
+export type Model = Schemas["ModelBody"];
 
 /** What a person prefers, on every device. */
-export interface Preferences {
-  /** What a message does that is sent while the agent works. */
-  busy: Mode;
-  language: string | null;
-  notify: boolean;
-  first_run_done: boolean;
-}
+export type Preferences = Schemas["PreferencesBody"];
 
 /** How the connection stands. */
 export type Link =

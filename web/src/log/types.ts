@@ -1,12 +1,9 @@
 // The shapes of a session's log, state and view, as the server describes them.
 
-import type { components } from "../api/schema";
-
-type Schemas = components["schemas"];
+import type { Schemas } from "../api/client";
 
 export type Event = Schemas["Event"];
-/** `device` is which of the user's logins or tokens sent it. */
-export type Message = Schemas["Message"] & { device?: string | null };
+export type Message = Schemas["Message"];
 export type Attachment = Schemas["Attachment"];
 export type RunEnd = Schemas["RunEnd"];
 export type Usage = Schemas["Usage"];
@@ -22,11 +19,9 @@ export type Ledger = Schemas["Ledger"];
 export type View = Schemas["View"];
 export type TurnView = Schemas["TurnView"];
 export type Part = Schemas["Part"];
-/** `device` is where a run was stopped. */
-export type Marker = Schemas["Marker"] & { device?: string | null };
+export type Marker = Schemas["Marker"];
 export type Problem = Schemas["Problem"];
-/** `needs` tells why its newest turn waits for a person. */
-export type Line = Schemas["Line"] & { needs?: "failed" | "interrupted" | null };
+export type Line = Schemas["Line"];
 
 /** What a kind of event says. */
 export type EventOf<K extends string> = K extends string

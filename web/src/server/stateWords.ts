@@ -6,13 +6,13 @@ import { spaceOf, whenLong } from "../shell/days";
 import type { ServerFigures } from "./figures";
 
 export function lastBackup({ last_backup }: ServerFigures): string {
-  if (last_backup === null) return i18n.t("No backup was made yet.");
+  if (last_backup == null) return i18n.t("No backup was made yet.");
   const { at, about: place } = last_backup;
   return i18n.t("The last backup was made on {when} in {place}.", { when: whenLong(at), place });
 }
 
 export function lastVerify({ last_verify }: ServerFigures): string {
-  if (last_verify === null) return i18n.t("The logs were not verified yet.");
+  if (last_verify == null) return i18n.t("The logs were not verified yet.");
   const { at, about: outcome } = last_verify;
   return i18n.t("The logs were last verified on {when}: {outcome}.", { when: whenLong(at), outcome });
 }
@@ -25,7 +25,7 @@ export function spaceWords({ storage, disk }: ServerFigures): [name: string, val
     [i18n.t("Attachments"), spaceOf(storage.attachments_bytes)],
     [i18n.t("People and access"), spaceOf(storage.people_bytes)],
   ];
-  if (disk === null) return rows;
+  if (disk == null) return rows;
   const free = i18n.t("{free} of {total}", {
     free: spaceOf(disk.free_bytes),
     total: spaceOf(disk.total_bytes),

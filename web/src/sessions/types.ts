@@ -1,15 +1,8 @@
 // What the list of sessions is made of, and which part of it a person looks at.
 
-import type { Line as ListedLine } from "../log/types";
+import type { Schemas } from "../api/client";
 
-/** A session in the list. */
-export type Line = ListedLine & {
-  /** Why its newest turn waits for a person; none while a run goes on. */
-  needs?: "failed" | "interrupted" | null;
-  /** Since when it is in the trash. */
-  trashed_at?: number | null;
-};
-
+export type Line = Schemas["Line"];
 export type Shelf = "active" | "archived" | "trash";
 
 /** Which sessions are listed. */
@@ -23,32 +16,14 @@ export interface View {
 
 export const EVERYTHING: View = { shelf: "active" };
 
-export interface Page {
-  sessions: Line[];
-  /** Where the next page begins; none at the end. */
-  next?: string | null;
-}
+export type Page = Schemas["ListBody"];
 
-export interface Counts {
-  active: number;
-  live: number;
-  needs_you: number;
-  archived: number;
-  trash: number;
-  /** How long the trash is kept; 0 is until it is erased by hand. */
-  trash_days?: number;
-}
+export type Counts = Schemas["CountsBody"];
 
-export interface Project {
-  project: string;
-  name: string;
-}
+export type Project = Schemas["ProjectBody"];
 
 /** A tag, and how many sessions have it. */
-export interface TagCount {
-  tag: string;
-  sessions: number;
-}
+export type TagCount = Schemas["TagBody"];
 
 export function shelfOf(line: Line): Shelf {
   if (line.trashed) return "trash";

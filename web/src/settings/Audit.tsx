@@ -3,19 +3,13 @@
 import { i18n } from "@lingui/core";
 import { useEffect, useState } from "react";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
 import { whenLong } from "../shell/days";
 import type { Person } from "./People";
 import { Problem, useDoing } from "./asked";
 import { auditWords } from "./auditWords";
 
-export interface AuditLine {
-  no: number;
-  time: number;
-  user?: string | null;
-  action: string;
-  about: string;
-}
+export type AuditLine = Schemas["AuditLineBody"];
 
 /** As many as the server gives at once. */
 const PAGE = 100;

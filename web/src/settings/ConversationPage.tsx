@@ -3,7 +3,7 @@
 import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
 import type { Mode } from "../live/outbox";
 import { isOn, turn } from "../shell/remembered";
 import { useKnown } from "../shell/use";
@@ -11,13 +11,7 @@ import { Loaded, Problem, useAsked, useDoing, type Asked } from "./asked";
 import { prefer } from "./preferences";
 import { Choice, Switch } from "./Choice";
 
-export interface ServerSettings {
-  after_crash: "continue" | "wait";
-  trash_days: number;
-  instructions: string | null;
-  /** What the environment or the file says, and cannot be changed here. */
-  set_in_environment?: string[];
-}
+export type ServerSettings = Schemas["SettingsBody"];
 
 export function ConversationPage() {
   const owner = useKnown(({ user }) => user?.role === "owner");

@@ -3,21 +3,14 @@
 import { i18n } from "@lingui/core";
 import { useEffect, type FormEvent } from "react";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
 import type { ServerFigures } from "../server/figures";
 import { lastBackup, lastVerify, spaceWords } from "../server/stateWords";
 import { whenLong } from "../shell/days";
 import { Fixed, type ServerSettings } from "./ConversationPage";
 import { Loaded, Problem, useAsked, useDoing } from "./asked";
 
-interface Task {
-  task: string;
-  kind: "backup" | "verify";
-  state: "running" | "done" | "failed";
-  begun_at: number;
-  ended_at?: number | null;
-  told: string;
-}
+type Task = Schemas["Task"];
 
 export function Data() {
   const server = useAsked<ServerFigures>("/server");

@@ -2,21 +2,12 @@
 
 import { i18n } from "@lingui/core";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
 import { whenLong } from "../shell/days";
 import { Confirm } from "./Confirm";
 import { Loaded, Problem, useAsked, useDoing } from "./asked";
 
-export interface Credential {
-  id: string;
-  name: string;
-  scope: string;
-  created_at: number;
-  used_at?: number | null;
-  expires_at?: number | null;
-  /** Whether it is what this page is signed in with. */
-  this: boolean;
-}
+export type Credential = Schemas["CredentialBody"];
 
 export function Logins() {
   const asked = useAsked<{ logins: Credential[] }>("/logins");

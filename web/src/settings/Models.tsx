@@ -3,7 +3,7 @@
 import { i18n } from "@lingui/core";
 import { useState } from "react";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
 import { readModels } from "../live/store";
 import { announce } from "../shell/announce";
 import { useKnown } from "../shell/use";
@@ -12,19 +12,7 @@ import { Confirm } from "./Confirm";
 import { ModelForm } from "./ModelForm";
 import { Loaded, Problem, Slow, useAsked, useDoing } from "./asked";
 
-export interface Model {
-  name: string;
-  model: string;
-  window_tokens: number;
-  provider: "openai" | "anthropic";
-  /** For owners only. */
-  url?: string | null;
-  from: "file" | "settings";
-  has_key: boolean;
-  output_tokens_max?: number;
-  takes_prefix?: boolean;
-  tools?: boolean;
-}
+export type Model = Schemas["ModelBody"];
 
 /** A provider may think for a while before it says a word. */
 export const TEST_PATIENCE = 60_000;

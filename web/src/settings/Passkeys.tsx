@@ -1,18 +1,13 @@
 import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
 import { dayOf } from "../shell/days";
 import { Confirm } from "./Confirm";
 import { Loaded, Problem, useAsked, useDoing } from "./asked";
 import { canPasskeys, makePasskey, turnedAway } from "./passkey";
 
-interface Passkey {
-  passkey: string;
-  name: string;
-  created_at: number;
-  used_at?: number | null;
-}
+type Passkey = Schemas["PasskeyBody"];
 
 export function Passkeys() {
   const asked = useAsked<{ passkeys: Passkey[] }>("/passkeys");

@@ -3,7 +3,7 @@
 import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
 import { dayOf } from "../shell/days";
 import { useKnown } from "../shell/use";
 import { Audit } from "./Audit";
@@ -11,14 +11,7 @@ import { Confirm } from "./Confirm";
 import { PASSWORD_MAX, PASSWORD_MIN } from "./Password";
 import { Loaded, Problem, useAsked, useDoing } from "./asked";
 
-export interface Person {
-  user: string;
-  name: string;
-  role: string;
-  disabled: boolean;
-  can_log_in: boolean;
-  created_at: number;
-}
+export type Person = Schemas["UserBody"];
 
 export function People() {
   const asked = useAsked<{ users: Person[] }>("/users");

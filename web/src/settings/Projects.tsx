@@ -3,17 +3,11 @@
 import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
 import { useKnown } from "../shell/use";
 import { Loaded, Problem, useAsked, useDoing } from "./asked";
 
-interface Project {
-  project: string;
-  name: string;
-  created_at: number;
-  model?: string | null;
-  instructions?: string | null;
-}
+type Project = Schemas["ProjectBody"];
 
 export function Projects() {
   const asked = useAsked<{ projects: Project[] }>("/projects");

@@ -4,21 +4,15 @@
 import { i18n } from "@lingui/core";
 import { useEffect, useRef, useState } from "react";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
 import { Dialog } from "../sessions/Dialog";
 import { why } from "../shell/attempt";
 import { copy } from "../shell/copy";
 import { momentOf } from "../sidebar/times";
 
-interface Share {
-  share: string;
-  created_at: number;
-}
+type Share = Schemas["ShareBody"];
 
-interface Made {
-  share: string;
-  secret: string;
-}
+type Made = Schemas["NewShare"];
 
 export default function ShareDialog({ session }: { session: string }) {
   const [shares, setShares] = useState<readonly Share[]>();

@@ -3,7 +3,7 @@
 import { i18n } from "@lingui/core";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
-import { ask, Refused } from "../api/client";
+import { ask, Refused, type Schemas } from "../api/client";
 import type { TurnView } from "../log/types";
 import { Announcer } from "../shell/Announcer";
 import { Mark } from "../shell/Mark";
@@ -15,12 +15,7 @@ const AGAIN = 10_000;
 /** Who is so near to the end follows it. */
 const NEAR = 80;
 
-interface Told {
-  title: string | null;
-  turns: TurnView[];
-}
-
-function read(secret: string, before?: number): Promise<Told> {
+function read(secret: string, before?: number): Promise<Schemas["SharedBody"]> {
   const from = before === undefined ? "" : `?before=${before}`;
   return ask("GET", `/shared/${encodeURIComponent(secret)}${from}`);
 }
@@ -94,8 +89,8 @@ function useShared(secret: string) {
       try {
         const told = await read(secret);
         if (left) return;
-        setTitle(told.title);
-        setKnown((known) => renewed(known, told.turns));
+        setTitle(told.title ?? null);
+        setKnown((known) => renewed(known, told));
         setAway(false);
         setGone(false);
       } catch (error) {
@@ -116,8 +111,8 @@ function useShared(secret: string) {
   const earlier = useCallback(async () => {
     if (first === undefined) return;
     try {
-      const { turns } = await read(secret, first);
-      setKnown((known) => (known?.turns[0]?.turn === first ? withEarlier(known, turns) : known));
+      const before = await read(secret, first);
+      setKnown((known) => (known?.turns[0]?.turn === first ? withEarlier(known, before) : known));
     } catch (error) {
       failed(error);
     }
@@ -126,7 +121,7 @@ function useShared(secret: string) {
 }
 
 function Turns({ read, earlier }: { read: Read; earlier: () => Promise<void> }) {
-  const { turns, more } = read;
+  const { turns, earlier: more } = read;
   const area = useRef<HTMLElement>(null);
   useKeptPlace(area, turns);
   return (

@@ -2,27 +2,23 @@
 
 import type { TurnView } from "../log/types";
 
-/** As many turns as the server gives at once. */
-export const PAGE = 50;
-
 export interface Read {
   turns: readonly TurnView[];
-  /** Whether there may be earlier ones. */
-  more: boolean;
+  /** Whether there are turns before these. */
+  earlier: boolean;
 }
 
 /** The newest turns in place of what was known of them. When so many came that the two do not meet, only they are known. */
-export function renewed(known: Read | undefined, newest: readonly TurnView[]): Read {
-  const first = newest[0];
-  const whole = newest.length < PAGE;
-  if (known === undefined || first === undefined || whole) return { turns: newest, more: !whole };
+export function renewed(known: Read | undefined, newest: Read): Read {
+  const first = newest.turns[0];
+  if (known === undefined || first === undefined || !newest.earlier) return newest;
   const at = known.turns.findIndex(({ turn }) => turn === first.turn);
-  if (at < 0) return { turns: newest, more: true };
-  return { turns: [...known.turns.slice(0, at), ...newest], more: known.more };
+  if (at < 0) return newest;
+  return { turns: [...known.turns.slice(0, at), ...newest.turns], earlier: known.earlier };
 }
 
-export function withEarlier(known: Read, earlier: readonly TurnView[]): Read {
-  return { turns: [...earlier, ...known.turns], more: earlier.length >= PAGE };
+export function withEarlier(known: Read, before: Read): Read {
+  return { turns: [...before.turns, ...known.turns], earlier: before.earlier };
 }
 
 /** Whether the answer to the newest turn is still being written. */

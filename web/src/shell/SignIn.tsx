@@ -3,17 +3,13 @@
 import { i18n } from "@lingui/core";
 import { useCallback, useEffect, useRef, useState, type FormEvent } from "react";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
 import { begin, SIGNED_IN } from "../live/store";
 import { canOffer, canPasskeys, signInByPasskey, turnedAway } from "../settings/passkey";
 import { Mark } from "./Mark";
 import { why } from "./attempt";
 
-interface Ways {
-  password: boolean;
-  passkey: boolean;
-  providers: { name: string; title: string }[];
-}
+type Ways = Schemas["WaysBody"];
 
 /** What works everywhere, until the server said more. */
 const FIRST: Ways = { password: true, passkey: false, providers: [] };

@@ -106,7 +106,8 @@ function OneSession({ found, now }: { found: Found; now: number }) {
       {shown.map((hit) => (
         <Link key={`${hit.turn} ${hit.run}`} href={placeOf(session, hit)} className="hit">
           <span className="who">
-            {hit.run === null ? i18n.t("You") : i18n.t("Agent")} <span>{whenOf(hit.at, now)}</span>
+            {hit.run == null ? i18n.t("You") : i18n.t("Agent")}{" "}
+            {hit.at != null && <span>{whenOf(hit.at, now)}</span>}
           </span>
           <span className="text">
             <Marked excerpt={hit.excerpt} />

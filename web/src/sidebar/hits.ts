@@ -1,27 +1,14 @@
 // What a search found, by session.
 
-/** A stretch of text around the words that were looked for; those themselves are hits. */
-export interface Stretch {
-  text: string;
-  hit: boolean;
-}
+import type { Schemas } from "../api/client";
 
-export interface Hit {
-  session: string;
-  title: string | null;
-  /** None where the title has the words. */
-  turn: number | null;
-  /** The run whose answer it is; none for a message. */
-  run: number | null;
-  at: number;
-  archived: boolean;
-  trashed: boolean;
-  excerpt: Stretch[];
-}
+/** A stretch of text around the words that were looked for; those themselves are hits. */
+export type Stretch = Schemas["Stretch"];
+export type Hit = Schemas["FoundBody"];
 
 export interface Found {
   session: string;
-  title: string | null;
+  title: string | null | undefined;
   archived: boolean;
   trashed: boolean;
   /** The title, when it has the words. */
@@ -35,9 +22,16 @@ export function bySession(hits: readonly Hit[]): Found[] {
   const found = new Map<string, Found>();
   for (const hit of hits) {
     const { session, title, archived, trashed } = hit;
-    const known = found.get(session) ?? { session, title, archived, trashed, titleHit: undefined, turns: [] };
+    const known: Found = found.get(session) ?? {
+      session,
+      title,
+      archived,
+      trashed,
+      titleHit: undefined,
+      turns: [],
+    };
     found.set(session, known);
-    if (hit.turn === null) known.titleHit ??= hit.excerpt;
+    if (hit.turn == null) known.titleHit ??= hit.excerpt;
     // A message or an answer that is told twice is one place to go to.
     else if (!known.turns.some(({ turn, run }) => turn === hit.turn && run === hit.run))
       known.turns.push(hit);

@@ -200,6 +200,11 @@ fn a_stop_tells_on_which_device_it_was() {
     let view = stage.view(&session);
     assert_eq!(view["turns"][0]["marker"]["device"], "Phone");
     assert_eq!(view["turns"][0]["message"]["device"], "command line");
+    // Who reads by a link is told nothing of it.
+    let share = stage.must("POST", &format!("/sessions/{session}/shares"), &json!({}));
+    let shared = stage.must("GET", &format!("/shared/{}", share["secret"].as_str().unwrap()), &json!({}));
+    assert_eq!((&shared["turns"][0]["turn"], &shared["earlier"]), (&json!(2), &json!(false)));
+    assert!(!shared.to_string().contains("device"), "{shared}");
     // The same message from another device is the same message.
     let path = format!("/sessions/{session}/messages");
     let body = json!({ "text": "say 1 of stork" });

@@ -90,8 +90,9 @@ struct SharedAsked {
 #[derive(Debug, Serialize, ToSchema)]
 struct SharedBody {
     title: Option<String>,
-    #[schema(value_type = Vec<Object>)]
     turns: Vec<session::TurnView>,
+    /// Whether there are turns before these.
+    earlier: bool,
 }
 
 /// The session that a share leads to, as it is now, for reading.
@@ -105,9 +106,14 @@ async fn read(
     let handle = app.desks.shared(&secret).await?;
     let view = handle.view().await?;
     // The newest are those of the log itself; pages of older ones may be a moment behind.
-    let turns = match asked.before {
-        None => view.turns,
-        Some(before) => handle.page(Some(TurnId(before)), PAGE).await?,
+    let (mut turns, earlier) = match asked.before {
+        None => (view.turns, view.turns_before > 0),
+        Some(before) => {
+            let page = handle.page(Some(TurnId(before)), PAGE).await?;
+            let earlier = page.len() == PAGE;
+            (page, earlier)
+        }
     };
-    Ok(Json(SharedBody { title: view.title, turns }))
+    turns.iter_mut().for_each(session::TurnView::forget_devices);
+    Ok(Json(SharedBody { title: view.title, turns, earlier }))
 }
