@@ -42,6 +42,7 @@ mod trash;
 mod writer;
 
 pub use agent::Alarm;
+pub use agent::{Outgoing, Refused};
 pub use changes::{Change, Line, ListFollower, Missed};
 pub use chats::{Arrived, ChatHandle, ChatStatus, Reset};
 pub use clock::{Clock, SystemClock};
