@@ -50,6 +50,16 @@ pub trait Platform: Send + Sync + 'static {
     /// Fetches a file that came with a message; at most so many bytes.
     fn fetch(&self, file: &InboundFile, most: usize) -> BoxFuture<'_, Result<Bytes, SendError>>;
 
+    /// Goes into a chat that it was asked into. Nothing to do on most platforms.
+    fn accept(&self, _to: &Place) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Whether something that need not be sent can be sent now without anything else waiting for it.
+    fn slack(&self, _to: &Place) -> bool {
+        true
+    }
+
     /// Asks the platform who this account is there: shows that address and credentials are right.
     fn who_am_i(&self) -> BoxFuture<'_, Result<String, ReceiveError>>;
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use session::limits::INTERRUPTED_IN_A_ROW_MAX;
 use session::{
     ChatKey, Command, InterruptReason, Message, MessageKey, PostMode, Rejected, ResumeMark, ResumeReason,
-    SessionId,
+    SessionId, UserId,
 };
 use store::{Binding, Bound, ChatRow, OpenError, StoreError};
 use tokio::sync::oneshot;
@@ -25,6 +25,8 @@ const TRIES_MAX: usize = 16;
 pub struct ChatHandle {
     hub: Hub,
     chat: ChatKey,
+    /// Whose sessions it begins.
+    user: UserId,
 }
 
 /// What is known of a chat.
@@ -43,6 +45,14 @@ pub struct Arrived {
     /// Why the chat goes on in a new session, if it does.
     pub reset: Option<Reset>,
     pub acknowledged: Acknowledged,
+}
+
+/// Where the next message of a chat stands.
+#[derive(Debug, Clone)]
+pub struct Settled {
+    pub session: SessionHandle,
+    /// Why the chat goes on in a new session, if it does.
+    pub reset: Option<Reset>,
 }
 
 /// Why a chat goes on in a new session by itself.
@@ -64,7 +74,7 @@ impl Reset {
 impl Hub {
     /// A chat by its key. Nothing is looked up yet.
     pub fn chat(&self, chat: ChatKey) -> ChatHandle {
-        ChatHandle { hub: self.clone(), chat }
+        ChatHandle { hub: self.clone(), chat, user: UserId::FIRST }
     }
 
     /// Suspends the chats that were interrupted too often in a row, and says how many.
@@ -113,6 +123,22 @@ impl Hub {
 }
 
 impl ChatHandle {
+    /// The same chat, as one whose sessions are that user's.
+    #[must_use]
+    pub fn of(self, user: UserId) -> Self {
+        Self { user, ..self }
+    }
+
+    /// Lets the chat go on in a session that need not exist yet: the next message begins it. Saying so twice is harmless.
+    ///
+    /// # Errors
+    /// When it was not kept.
+    pub async fn begin_anew(&self, session: SessionId) -> Result<(), CommandError> {
+        let anew = Binding { session, suspended: false };
+        self.change(|known| (known != Some(anew)).then_some(anew)).await?;
+        Ok(())
+    }
+
     /// What is known of the chat; nothing when nobody wrote in it yet.
     ///
     /// # Errors
@@ -137,6 +163,19 @@ impl ChatHandle {
         mode: PostMode,
         key: Option<MessageKey>,
     ) -> Result<Arrived, CommandError> {
+        let Settled { session, reset } = self.settle().await?;
+        if fault::planted("message_clears_mark") {
+            drop(session.submit(Command::ClearResume).await);
+        }
+        let acknowledged = session.submit(Command::PostMessage { message, mode, key }).await?;
+        Ok(Arrived { session: session.session(), reset, acknowledged })
+    }
+
+    /// The session in which the next message of the chat stands: its own, or a new one when it has none or is suspended.
+    ///
+    /// # Errors
+    /// When it cannot be told, or not be begun.
+    pub async fn settle(&self) -> Result<Settled, CommandError> {
         let mut reset = None;
         for _ in 0..TRIES_MAX {
             let known = self.binding().await?;
@@ -157,11 +196,7 @@ impl ChatHandle {
                 }
             }
             let session = self.session(binding.session, after).await?;
-            if fault::planted("message_clears_mark") {
-                drop(session.submit(Command::ClearResume).await);
-            }
-            let acknowledged = session.submit(Command::PostMessage { message, mode, key }).await?;
-            return Ok(Arrived { session: binding.session, reset, acknowledged });
+            return Ok(Settled { session, reset });
         }
         Err(restless())
     }
@@ -186,7 +221,7 @@ impl ChatHandle {
             Err(OpenError::Unknown(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        match self.hub.create(Create { session: Some(id), after, ..Create::default() }).await {
+        match self.hub.create(Create { session: Some(id), after, title: None, user: self.user }).await {
             Ok(session) => Ok(session),
             Err(CommandError::Exists(_) | CommandError::Rejected(Rejected::Exists)) => Ok(self.hub.open(id)),
             Err(error) => Err(error),

@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 use crate::changes::{Change, Changes, ListFollower};
 use crate::clock::Clock;
 use crate::committer::{Committer, Trouble};
+use crate::deliveries::Deliveries;
 use crate::error::{CommandError, StartError};
 use crate::handle::SessionHandle;
 use crate::input::{GivenUp, Input, Retire};
@@ -117,6 +118,7 @@ pub(crate) struct Shared {
     /// Looks at what is owed to memory, so that each begins elsewhere.
     pub(crate) owing_looks: AtomicUsize,
     pub(crate) changes: Changes,
+    pub(crate) deliveries: Deliveries,
 }
 
 /// The sessions of one process.
@@ -239,6 +241,7 @@ impl Hub {
             heal_looks: AtomicU64::new(0),
             owing_looks: AtomicUsize::new(0),
             changes: Changes::default(),
+            deliveries: Deliveries::default(),
         });
         shared.store.heartbeat(shared.node, shared.clock.now()).await?;
         let task = crate::spawn::spawn(keep_house(Arc::downgrade(&shared)));
@@ -455,12 +458,18 @@ impl Hub {
         Ok(self.shared.writer_of(id, session, Claiming::Existing))
     }
 
-    pub(crate) fn now(&self) -> session::Time {
+    /// The time at which things happen here.
+    pub fn now(&self) -> session::Time {
         self.shared.clock.now()
     }
 
-    pub(crate) fn new_session_id(&self) -> SessionId {
+    /// An id that no session has.
+    pub fn new_session_id(&self) -> SessionId {
         self.shared.clock.session_id()
+    }
+
+    pub(crate) fn deliveries(&self) -> &Deliveries {
+        &self.shared.deliveries
     }
 
     pub(crate) fn store(&self) -> &dyn Store {

@@ -151,6 +151,7 @@ pub(crate) fn ends_run(command: &Command) -> bool {
         | Command::EndCommit { .. }
         | Command::Progress { .. }
         | Command::Heal { .. }
+        | Command::Deliver { .. }
         | Command::TakeQueued => false,
     }
 }

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::changes::{self, Change, Line};
+use crate::deliveries;
 use crate::effects::Worker;
 use crate::error::CommandError;
 use crate::follow::Followers;
@@ -532,6 +533,9 @@ impl Writer {
             self.show(&batch.entries)?;
             if batch.entries.iter().any(|entry| changes::touches(&entry.event)) {
                 self.shared.changes.tell(|| Change::Line(Line::of(self.session, &self.state)));
+            }
+            if batch.entries.iter().any(|entry| deliveries::owes(&entry.event)) {
+                self.shared.deliveries.tell(self.session);
             }
         }
         let seq = self.durable.seq;

@@ -1,6 +1,7 @@
 //! Everything that can be asked of a session.
 
 use crate::chat::ResumeReason;
+use crate::delivery::DeliveryStep;
 use crate::event::{CommitOutcome, Event, Flag, InterruptReason, Message, Outcome, PostMode, RunEnd, Usage};
 use crate::id::{CallNo, MessageKey, Owner, ProjectId, RunId, Seq, SessionId, TurnId, UserId};
 
@@ -71,6 +72,8 @@ pub enum Command {
     Interrupt { reason: InterruptReason },
     /// What was found in the journal of a run that is being recovered.
     Heal { run: RunId, journal: Journal },
+    /// What happens to an answer that is owed to a chat.
+    Deliver { answer: RunId, step: DeliveryStep },
     /// Start what waits, now that runs are allowed again.
     TakeQueued,
 }

@@ -98,6 +98,8 @@ pub enum Rejected {
     RunsHeld,
     #[error("the session is not marked to be resumed")]
     NotMarked,
+    #[error("nothing of that answer is owed to a chat")]
+    NotOwed,
 }
 
 /// Decides a command.
@@ -125,7 +127,9 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         }
         Command::EditQueued { turn, message } => {
             checked(&message)?;
-            plan.queued(turn)?;
+            // Whoever changes it, and where: its answer goes to where it came from.
+            let from = plan.queued(turn)?.message.from.clone();
+            let message = Message { from, ..message };
             plan.push(Event::QueuedEdited { turn, message, mode: None });
         }
         Command::SteerQueued { turn } => {
@@ -243,6 +247,7 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
                 plan.heal(recovering, journal);
             }
         }
+        Command::Deliver { answer, step } => plan.deliver(answer, step)?,
         Command::TakeQueued => plan.start_next(),
     }
     Ok(plan.decision)
@@ -290,6 +295,10 @@ pub(crate) struct Plan<'a> {
 impl<'a> Plan<'a> {
     pub(crate) fn new(session: &'a Session, context: &'a Context) -> Self {
         Self { session, context, run_open: session.open_run.is_some(), decision: Decision::default() }
+    }
+
+    pub(crate) fn session(&self) -> &'a Session {
+        self.session
     }
 
     /// Adds an event and says which `seq` it will have.
@@ -367,6 +376,7 @@ impl<'a> Plan<'a> {
     pub(crate) fn start_run(&mut self, turn: TurnId, cause: RunCause) {
         let spool = self.context.spool;
         let run = RunId(self.push(Event::RunStarted { turn, cause, spool }).0);
+        self.owe(turn, run, cause);
         self.decision.effects.push(Effect::StartRun { turn, run });
         self.decision.accepted.turn = self.decision.accepted.turn.or(Some(turn));
         self.decision.accepted.run = Some(run);

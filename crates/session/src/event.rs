@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::chat::{ResumeReason, readable_time};
+use crate::delivery::{DeliveryOutcome, FromChat};
 use crate::entry::Hash;
 use crate::id::{
     BlobHash, CallNo, Epoch, MessageKey, Owner, ProjectId, RunId, Seq, SessionId, SlotNo, Time, TurnId,
@@ -154,6 +155,17 @@ pub enum Event {
     /// A commit of generations `first` to `last` ended.
     MemoryCommitEnded { commit: Seq, first: u64, last: u64, outcome: CommitOutcome },
 
+    /// What answers the turn from run `answer` on goes to the chat that its message came from.
+    DeliveryOwed { turn: TurnId, answer: RunId, to: FromChat },
+    /// A part of the answer is about to be sent. Without a receipt after it, it may have arrived.
+    DeliveryAttempted { answer: RunId, part: u32 },
+    /// The part that was about to be sent surely did not arrive.
+    DeliveryUnsent { answer: RunId, part: u32 },
+    /// A part arrived; `receipt` is the platform's own name of it.
+    PartDelivered { answer: RunId, part: u32, receipt: String },
+    /// Nothing more of the answer goes to the chat, unless it goes on.
+    DeliveryEnded { answer: RunId, outcome: DeliveryOutcome },
+
     /// A kind that this version does not know: kept, and skipped.
     #[serde(skip)]
     Unknown { kind: String },
@@ -172,6 +184,9 @@ pub struct Message {
     /// Which of its author's devices or programs it came from, as the server calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// The chat that it came from, if it came from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<FromChat>,
 }
 
 impl Message {
@@ -432,6 +447,11 @@ impl Event {
             | Self::MemoryCommitStarted { .. }
             | Self::MemoryCommitAccepted { .. }
             | Self::MemoryCommitEnded { .. }
+            | Self::DeliveryOwed { .. }
+            | Self::DeliveryAttempted { .. }
+            | Self::DeliveryUnsent { .. }
+            | Self::PartDelivered { .. }
+            | Self::DeliveryEnded { .. }
             | Self::Unknown { .. } => None,
         }
     }

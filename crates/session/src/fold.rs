@@ -95,6 +95,11 @@ pub fn fold_turn<'a>(turn: TurnId, entries: impl IntoIterator<Item = &'a Entry>)
             | Event::MemoryCommitStarted { .. }
             | Event::MemoryCommitAccepted { .. }
             | Event::MemoryCommitEnded { .. }
+            | Event::DeliveryOwed { .. }
+            | Event::DeliveryAttempted { .. }
+            | Event::DeliveryUnsent { .. }
+            | Event::PartDelivered { .. }
+            | Event::DeliveryEnded { .. }
             | Event::Unknown { .. } => false,
         };
         if about_it {
@@ -164,6 +169,11 @@ pub fn moves_activity(event: &Event) -> bool {
         | Event::MemoryCommitStarted { .. }
         | Event::MemoryCommitAccepted { .. }
         | Event::MemoryCommitEnded { .. }
+        | Event::DeliveryOwed { .. }
+        | Event::DeliveryAttempted { .. }
+        | Event::DeliveryUnsent { .. }
+        | Event::PartDelivered { .. }
+        | Event::DeliveryEnded { .. }
         | Event::Unknown { .. } => false,
     }
 }
@@ -283,6 +293,11 @@ fn apply(session: &mut Session, entry: &Entry) {
         Event::MemoryCommitStarted { .. } => session.memory.begin(entry.seq),
         Event::MemoryCommitAccepted { commit, task } => session.memory.accept(*commit, task),
         Event::MemoryCommitEnded { commit, outcome, .. } => session.memory.end(*commit, outcome),
+        Event::DeliveryOwed { turn, answer, to } => session.delivery_owed(*turn, *answer, to),
+        Event::DeliveryAttempted { answer, part } => session.delivery_attempted(*answer, *part),
+        Event::DeliveryUnsent { answer, part } => session.delivery_unsent(*answer, *part),
+        Event::PartDelivered { answer, part, receipt } => session.part_delivered(*answer, *part, receipt),
+        Event::DeliveryEnded { answer, outcome } => session.delivery_ended(*answer, outcome),
         // The log itself says so; nothing follows from it.
         Event::EntriesSetAside { .. } | Event::Unknown { .. } => {}
     }
@@ -340,6 +355,7 @@ fn begin_branch(session: &mut Session, id: SessionId, origin: SessionId, time: T
     session.open_run = None;
     session.interrupted_in_a_row = 0;
     session.resume = None;
+    session.deliveries.clear();
     // What was completed before is its origin's debt.
     session.memory = Ledger::default();
     session.title = session.title.take().map(|title| Title::Generated(title.text().to_owned()));

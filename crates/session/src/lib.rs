@@ -24,6 +24,7 @@
 pub mod chat;
 pub mod command;
 mod decide;
+mod delivery;
 pub mod effect;
 pub mod entry;
 pub mod event;
@@ -42,6 +43,7 @@ mod view;
 
 pub use chat::{ChatKey, ChatKind, ResumeMark, ResumeReason};
 pub use command::{Command, Journal, Progress};
+pub use delivery::{DeliveredPart, Delivery, DeliveryOutcome, DeliveryStep, FromChat};
 pub use decide::{Accepted, Context, Decision, Rejected, Runs, decide};
 pub use effect::{Effect, MemoryCommit};
 pub use entry::{Damage, Entry, Hash, Link, hex};

@@ -48,6 +48,9 @@ pub const INTERRUPTED_IN_A_ROW_MAX: u32 = 3;
 /// Age beyond which an interrupted run waits for a person: one hour.
 pub const CONTINUE_AGE_MICROS_MAX: i64 = 3_600 * 1_000_000;
 
+/// Ended deliveries that stay in the state, to be shown and for an answer that goes on.
+pub const DELIVERIES_ENDED_MAX: usize = 16;
+
 /// Bytes of a prompt, before a provider's own count: a hard cap that no history can pass.
 pub const PROMPT_BYTES_MAX: usize = 2 * 1024 * 1024;
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::chat::ResumeMark;
+use crate::delivery::Delivery;
 use crate::entry::Link;
 use crate::event::{InterruptReason, Message, Outcome, PostMode, RunCause, RunEnd, Usage};
 use crate::id::{CallNo, ProjectId, RunId, Seq, SessionId, SlotNo, Time, TurnId, UserId};
@@ -65,11 +66,14 @@ pub struct Session {
     pub resume: Option<ResumeMark>,
     /// What is owed to memory.
     pub memory: Ledger,
+    /// What is owed to chats, in the order in which it was asked for, and what ended last.
+    #[serde(default)]
+    pub deliveries: Vec<Delivery>,
 }
 
 /// The shape of a stored state. It rises with every change of what the fold leaves in the state, because a state of before
 /// lacks what today's fold would have put there. `fixtures/state.txt` is the shape that it stands for.
-pub const SHAPE: u32 = 3;
+pub const SHAPE: u32 = 4;
 
 /// Why a session waits for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -247,6 +251,7 @@ impl Default for Session {
             interrupted_in_a_row: 0,
             resume: None,
             memory: Ledger::default(),
+            deliveries: Vec::new(),
         }
     }
 }

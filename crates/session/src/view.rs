@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::chat::ResumeMark;
+use crate::delivery::Delivery;
 use crate::event::{Message, PostMode, RunEnd, Usage};
 use crate::id::{CallNo, Owner, ProjectId, RunId, Seq, SessionId, Time, TurnId};
 use crate::state::{CallState, Piece, Recovery, Run, Session, Turn};
@@ -42,6 +43,9 @@ pub struct View {
     /// Completed turns that wait to be taken into memory, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owed: Vec<OwedView>,
+    /// Answers that go to chats, and what became of the latest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deliveries: Vec<Delivery>,
 }
 
 /// Completed turns that wait to be taken into memory.
@@ -218,6 +222,7 @@ pub fn view(session: &Session) -> View {
         can_put_back: !session.undone.is_empty() && session.open_run.is_none(),
         resume: session.resume.clone(),
         owed: session.memory.owed().collect(),
+        deliveries: session.deliveries.clone(),
     }
 }
 

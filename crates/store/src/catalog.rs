@@ -227,6 +227,9 @@ pub struct ListRow {
     /// Whether completed turns are owed to a memory owner, and how many are.
     pub remembers: bool,
     pub owed: u64,
+    /// Answers that are owed to chats.
+    #[serde(default)]
+    pub undelivered: u64,
     /// Runs that ended interrupted since one was completed.
     pub interrupted: u32,
     /// Whether the next turn is told of an interruption.
@@ -261,6 +264,7 @@ impl ListRow {
             project: None,
             remembers: false,
             owed: 0,
+            undelivered: 0,
             interrupted: 0,
             resume_pending: false,
         }
@@ -335,6 +339,8 @@ impl ListRow {
             Event::MemoryCommitEnded { first, last, outcome: CommitOutcome::Done, .. } => {
                 self.owed = self.owed.saturating_sub(last - first + 1);
             }
+            Event::DeliveryOwed { .. } => self.undelivered += 1,
+            Event::DeliveryEnded { .. } => self.undelivered = self.undelivered.saturating_sub(1),
             Event::TurnsUndone { .. } | Event::SessionCleared {} | Event::AnswerChosen { .. }
                 if self.needs == needed =>
             {
@@ -398,6 +404,8 @@ pub fn may_touch(event: &Event) -> bool {
             | Event::MemoryOwnerSet { .. }
             | Event::MemoryReassigned { from: None, .. }
             | Event::MemoryCommitEnded { outcome: CommitOutcome::Done, .. }
+            | Event::DeliveryOwed { .. }
+            | Event::DeliveryEnded { .. }
     )
 }
 

@@ -82,6 +82,9 @@ pub trait LogStore: Send + Sync + 'static {
     /// Sessions that owe completed turns to a memory owner, over all sessions.
     fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
 
+    /// Sessions that owe answers to chats, over all sessions.
+    fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
+
     /// Removes a session's log and all that was derived from it, and keeps its ids as used.
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>>;
 

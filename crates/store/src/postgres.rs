@@ -39,8 +39,11 @@ const CONNECTIONS_MAX: usize = 8;
 const LOCK_TRIES: u32 = 250;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: &[&str] =
-    &[include_str!("postgres/migrations/0001_first.sql"), include_str!("postgres/migrations/0002_needs.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("postgres/migrations/0001_first.sql"),
+    include_str!("postgres/migrations/0002_needs.sql"),
+    include_str!("postgres/migrations/0003_deliveries.sql"),
+];
 /// Keeps two processes from migrating at once: "EvTn".
 const MIGRATION_LOCK: i64 = 0x4576_546e;
 
@@ -351,6 +354,15 @@ impl LogStore for PostgresStore {
             let sql = "SELECT DISTINCT logs.no, key FROM turns JOIN logs USING (no) WHERE position IS NULL
                        AND EXISTS (SELECT 1 FROM entries WHERE entries.no = logs.no AND seq > shared_seq) ORDER BY logs.no";
             read::sessions(&self.client().await?, sql).await.map_err(failed("list what waits"))
+        }
+        .boxed()
+    }
+
+    fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        async move {
+            let sql =
+                "SELECT no, key FROM list JOIN logs USING (no) WHERE undelivered > 0 AND shelf >= 0 ORDER BY no";
+            read::sessions(&self.client().await?, sql).await.map_err(failed("list what is undelivered"))
         }
         .boxed()
     }

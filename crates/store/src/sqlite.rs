@@ -390,6 +390,10 @@ impl LogStore for SqliteStore {
         self.reading("list what waits", |shared, connection| read::waiting(shared, connection))
     }
 
+    fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        self.reading("list what is undelivered", |_, connection| read::undelivered(connection))
+    }
+
     fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
         self.reading("list what is owed", |_, connection| read::owing(connection))
     }

@@ -155,6 +155,11 @@ impl LogStore for RefusingStore {
         async move { store.waiting().await }.boxed()
     }
 
+    fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        let store = self.store();
+        async move { store.undelivered().await }.boxed()
+    }
+
     fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
         let store = self.store();
         async move { store.owing().await }.boxed()

@@ -132,6 +132,7 @@ every_rejection!(
     LastId,
     RunsHeld,
     NotMarked,
+    NotOwed,
 );
 
 #[test]

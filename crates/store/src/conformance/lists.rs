@@ -241,6 +241,38 @@ pub async fn sessions_that_owe_are_found(fresh: &dyn Fresh) {
     assert!([&authors[1], &authors[2], &branch].iter().all(|author| rows.contains(&row(author))));
 }
 
+pub async fn sessions_with_undelivered_answers_are_found(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let from = session::FromChat { chat: "chat".to_owned(), message: "7".to_owned(), peer: "anna".to_owned(), sender: None };
+    let mut author = Author::create(&*store, id(1)).await;
+    author.turn(&*store, "from elsewhere", "answer").await;
+    assert_eq!(store.undelivered().await.unwrap(), []);
+    let message = session::Message { from: Some(from), ..session::Message::text("from a chat") };
+    let post = Command::PostMessage { message, mode: session::PostMode::Queue, key: None };
+    author.ask(&*store, post).await;
+    assert_eq!(store.undelivered().await.unwrap(), [id(1)]);
+    let run = author.state.open_run.unwrap();
+    let completed = session::Progress::Completed;
+    author.ask(&*store, Command::Progress { run, progress: completed }).await;
+    let branch = author.branch(&*store, id(2), author.end().seq).await;
+    let store = fresh.reopen(store);
+    assert_eq!(store.undelivered().await.unwrap(), [id(1)], "a branch owes nothing of what it shares");
+    let active_at = row(&author).active_at;
+    author.now = seconds(50);
+    for step in [
+        session::DeliveryStep::Attempt { part: 0 },
+        session::DeliveryStep::Receipt { part: 0, receipt: "8".to_owned() },
+        session::DeliveryStep::End(session::DeliveryOutcome::Delivered),
+    ] {
+        assert_eq!(store.undelivered().await.unwrap(), [id(1)]);
+        author.ask(&*store, Command::Deliver { answer: run, step }).await;
+    }
+    assert_eq!(store.undelivered().await.unwrap(), []);
+    assert_eq!(row(&author).active_at, active_at, "nobody was active");
+    let rows = list(&*store, Shelf::Active).await;
+    assert!([&author, &branch].iter().all(|author| rows.contains(&row(author))));
+}
+
 fn tags(tags: &[&str]) -> Command {
     Command::SetTags { tags: tags.iter().map(|tag| (*tag).to_owned()).collect() }
 }

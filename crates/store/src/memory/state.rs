@@ -185,6 +185,11 @@ impl State {
         self.logs.iter().filter(|log| !log.own().is_empty()).filter(waits).map(|log| log.key).collect()
     }
 
+    pub(super) fn undelivered(&self) -> Vec<SessionId> {
+        let rows = self.logs.iter().filter(|log| !log.own().is_empty()).map(Log::list_row);
+        rows.filter(|row| row.undelivered > 0).map(|row| row.session).collect()
+    }
+
     pub(super) fn owing(&self) -> Vec<SessionId> {
         let rows = self.logs.iter().filter(|log| !log.own().is_empty()).map(Log::list_row);
         rows.filter(|row| row.owed > 0).map(|row| row.session).collect()

@@ -68,16 +68,30 @@ pub(super) async fn put_row(
     shelf: i16,
 ) -> Result<(), Fault> {
     let sql =
-        "INSERT INTO list VALUES ($1, $6, $2, $3, $4, $7, $8, $5, $9, $10, $11) ON CONFLICT (no) DO UPDATE SET shelf = excluded.shelf,
+        "INSERT INTO list VALUES ($1, $6, $2, $3, $4, $7, $8, $5, $9, $10, $11, $12) ON CONFLICT (no) DO UPDATE SET shelf = excluded.shelf,
                active_at = excluded.active_at, owed = excluded.owed, trashed_at = excluded.trashed_at,
-               project = excluded.project, row = excluded.row, live = excluded.live, needs = excluded.needs, pinned = excluded.pinned";
+               project = excluded.project, row = excluded.row, live = excluded.live, needs = excluded.needs, pinned = excluded.pinned,
+               undelivered = excluded.undelivered";
     // A row holds text, numbers and flags only.
     let stored = serde_json::to_string(row).unwrap_or_default();
     let (user, active_at, owed) = (row.user.0, row.active_at.0, int(row.owed));
     let (trashed_at, project) = (row.trashed_at.map(|time| time.0), row.project.map(|project| project.0));
     let (live, needs) = (row.run.is_some(), row.needs.is_some());
-    let values: [&(dyn ToSql + Sync); 11] =
-        [&no, &shelf, &active_at, &owed, &stored, &user, &trashed_at, &project, &live, &needs, &row.pinned];
+    let undelivered = int(row.undelivered);
+    let values: [&(dyn ToSql + Sync); 12] = [
+        &no,
+        &shelf,
+        &active_at,
+        &owed,
+        &stored,
+        &user,
+        &trashed_at,
+        &project,
+        &live,
+        &needs,
+        &row.pinned,
+        &undelivered,
+    ];
     transaction.execute(sql, &values).await?;
     if !row.tags.is_empty() {
         let sql = "INSERT INTO list_tags SELECT $1, tag, $2, $3, $4 FROM unnest($5::TEXT[]) AS tags (tag)";

@@ -173,8 +173,8 @@ pub(super) fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i6
         .prepare_cached(
             "INSERT OR REPLACE INTO list (no, title, named_by_person, created_at, active_at, run, messages, pinned,
              archived, trashed, remembers, owed, interrupted, resume_pending, shelf, user, trashed_at, project, tags,
-             needs)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             needs, undelivered)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             no,
@@ -198,6 +198,7 @@ pub(super) fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i6
             // A list of strings is never refused.
             serde_json::to_string(&row.tags).unwrap_or_default(),
             super::read::need_number(row.needs),
+            row.undelivered,
         ])?;
     for tag in &row.tags {
         connection

@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_users.sql"),
     include_str!("migrations/0005_organising.sql"),
     include_str!("migrations/0006_needs.sql"),
+    include_str!("migrations/0007_deliveries.sql"),
 ];
 
 /// Marks a file as ours: "EvTn".

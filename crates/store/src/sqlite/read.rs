@@ -444,9 +444,18 @@ pub(super) fn waiting(shared: &Shared, connection: &Connection) -> Result<Vec<Se
 
 /// Sessions that owe turns to memory.
 pub(super) fn owing(connection: &Connection) -> Result<Vec<SessionId>, Fault> {
-    let mut select = connection.prepare_cached(
-        "SELECT logs.key FROM list JOIN logs USING (no) WHERE owed > 0 AND shelf >= 0 ORDER BY no",
-    )?;
+    listed_where(connection, "owed > 0")
+}
+
+/// Sessions that owe answers to chats.
+pub(super) fn undelivered(connection: &Connection) -> Result<Vec<SessionId>, Fault> {
+    listed_where(connection, "undelivered > 0")
+}
+
+fn listed_where(connection: &Connection, so: &str) -> Result<Vec<SessionId>, Fault> {
+    let sql =
+        format!("SELECT logs.key FROM list JOIN logs USING (no) WHERE {so} AND shelf >= 0 ORDER BY no");
+    let mut select = connection.prepare_cached(&sql)?;
     let rows = select.query_map([], |row| Ok(SessionId(Uuid::from_bytes(row.get(0)?))))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
@@ -495,7 +504,8 @@ pub(super) fn chats(connection: &Connection) -> Result<Vec<ChatRow>, Fault> {
 
 const LIST_COLUMNS: &str =
     "logs.key, title, named_by_person, created_at, list.active_at, run, messages, pinned, archived,
-    trashed, remembers, owed, interrupted, resume_pending, list.user, trashed_at, project, tags, needs";
+    trashed, remembers, owed, interrupted, resume_pending, list.user, trashed_at, project, tags, needs,
+    undelivered";
 
 fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
     Ok(ListRow {
@@ -522,6 +532,7 @@ fn to_list_row(row: &SqlRow<'_>) -> rusqlite::Result<ListRow> {
             2 => Some(Need::Interrupted),
             _ => None,
         },
+        undelivered: row.get(19)?,
     })
 }
 

@@ -98,6 +98,10 @@ impl LogStore for RecordingStore {
         self.store.waiting()
     }
 
+    fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        self.store.undelivered()
+    }
+
     fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
         self.store.owing()
     }

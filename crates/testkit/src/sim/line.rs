@@ -265,6 +265,14 @@ impl LogStore for SimStore {
         .boxed()
     }
 
+    fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.undelivered().await
+        }
+        .boxed()
+    }
+
     fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
         async move {
             self.reach().await?;

@@ -115,6 +115,11 @@ pub(super) fn kind(event: &Event) -> &'static str {
         Event::MemoryCommitStarted { .. } => "memory_commit_started",
         Event::MemoryCommitAccepted { .. } => "memory_commit_accepted",
         Event::MemoryCommitEnded { .. } => "memory_commit_ended",
+        Event::DeliveryOwed { .. } => "delivery_owed",
+        Event::DeliveryAttempted { .. } => "delivery_attempted",
+        Event::DeliveryUnsent { .. } => "delivery_unsent",
+        Event::PartDelivered { .. } => "part_delivered",
+        Event::DeliveryEnded { .. } => "delivery_ended",
         Event::Unknown { .. } => "unknown",
     }
 }

@@ -251,6 +251,7 @@ impl Model {
             | Command::CommitMemory { .. }
             | Command::AcceptCommit { .. }
             | Command::EndCommit { .. } => unreachable!("memory has a model of its own"),
+            Command::Deliver { .. } => unreachable!("nothing here comes from a chat"),
         }
         Ok(self.kinds.clone())
     }

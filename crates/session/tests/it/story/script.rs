@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use session::{
-    AfterCrash, Command, CommitOutcome, Context, Decision, Effect, Entry, Epoch, Event, Flag, Link, Owner,
+    AfterCrash, Command, CommitOutcome, Context, Decision, DeliveryOutcome, DeliveryStep, Effect, Entry, Epoch, Event, Flag, Link, Owner,
     PostMode, Progress, ProjectId, Rejected, ResumeReason, RunId, Runs, Seq, Session, SlotNo, Time, TurnId,
     UserId, decide, fold, prompt, recover, view,
 };
@@ -154,6 +154,7 @@ impl Script {
             "project" if words.take("none") => Command::SetProject { project: None },
             "project" => Command::SetProject { project: Some(ProjectId(words.session_id().0)) },
             "drain" => Command::Interrupt { reason: words.interrupt_reason() },
+            "deliver" => deliver(words),
             "take" => Command::TakeQueued,
             "heal" => {
                 let run = RunId(words.number());
@@ -229,6 +230,19 @@ impl Script {
 fn post(words: &mut Words, mode: PostMode) -> Command {
     let (message, key) = words.message();
     Command::PostMessage { message, mode, key }
+}
+
+fn deliver(words: &mut Words) -> Command {
+    let answer = RunId(words.number());
+    let step = match words.next().as_str() {
+        "attempt" => DeliveryStep::Attempt { part: words.number() },
+        "unsent" => DeliveryStep::Unsent { part: words.number() },
+        "receipt" => DeliveryStep::Receipt { part: words.number(), receipt: words.next() },
+        "done" => DeliveryStep::End(DeliveryOutcome::Delivered),
+        "doubt" => DeliveryStep::End(DeliveryOutcome::Doubtful),
+        _ => words.wrong("nobody knows this step"),
+    };
+    Command::Deliver { answer, step }
 }
 
 fn flag(verb: &str) -> Option<Command> {

@@ -102,6 +102,14 @@ fn about(event: &Event) -> String {
         }
         Event::MemoryCommitAccepted { commit, task } => format!("commit {commit} as {task}"),
         Event::MemoryCommitEnded { commit, outcome, .. } => format!("commit {commit} {outcome:?}"),
+        Event::DeliveryOwed { turn, answer, to } => {
+            format!("turn {turn} answer {answer} to {} for {}", to.chat, to.message)
+        }
+        Event::DeliveryAttempted { answer, part } | Event::DeliveryUnsent { answer, part } => format!("answer {answer} part {part}"),
+        Event::PartDelivered { answer, part, receipt } => {
+            format!("answer {answer} part {part} as {receipt}")
+        }
+        Event::DeliveryEnded { answer, outcome } => format!("answer {answer} {outcome:?}"),
         Event::Unknown { .. } => "(kept and skipped)".to_owned(),
     }
 }
@@ -205,6 +213,16 @@ pub(super) fn view(view: &View) -> String {
     for owed in &view.owed {
         let error = owed.error.as_ref().map_or(String::new(), |error| format!(", refused: {error}"));
         writeln!(told, "= owes {} turns to {}{error}", owed.turns, owed.owner.0).unwrap();
+    }
+    for delivery in &view.deliveries {
+        let parts: Vec<_> = delivery
+            .parts
+            .iter()
+            .map(|part| format!("{}/{}", part.attempts, part.receipt.as_deref().unwrap_or("none")))
+            .collect();
+        let outcome = delivery.outcome.as_ref().map_or("owed".to_owned(), |outcome| format!("{outcome:?}"));
+        writeln!(told, "= to {}: answer {} [{}] {outcome}", delivery.to.chat, delivery.answer, parts.join(" "))
+            .unwrap();
     }
     if view.queue.len() > 8 {
         writeln!(told, "= {} messages wait", view.queue.len()).unwrap();

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use session::event::CallStatus;
 use session::{
-    Attachment, BlobHash, CallNo, Event, InterruptReason, Journal, Message, MessageKey, Outcome, Progress,
+    Attachment, BlobHash, CallNo, Event, FromChat, InterruptReason, Journal, Message, MessageKey, Outcome, Progress,
     RunEnd, RunId, SessionId, Usage,
 };
 
@@ -76,7 +76,7 @@ impl Words {
         session_id(number)
     }
 
-    /// `"text"`, then `file name` for each attachment, then `key name`.
+    /// `"text"`, then `file name` for each attachment, then `from chat message`, then `key name`.
     pub(super) fn message(&mut self) -> (Message, Option<MessageKey>) {
         let mut message = Message::text(self.next());
         while self.take("file") {
@@ -88,6 +88,10 @@ impl Words {
                 blob,
                 size_bytes: 1,
             });
+        }
+        if self.take("from") {
+            message.from =
+                Some(FromChat { chat: self.next(), message: self.next(), peer: "anna".to_owned(), sender: Some("Anna".to_owned()) });
         }
         let key = self.take("key").then(|| MessageKey(self.next()));
         (message, key)

@@ -1,0 +1,202 @@
+//! What is owed to chats: an answer to a message that came from one goes back there, part by part. Each part is noted before
+//! it is sent and receipted after, so that a restart knows what arrived, what did not, and what is in doubt.
+
+use serde::{Deserialize, Serialize};
+
+use crate::decide::{Plan, Rejected};
+use crate::event::{Event, Message, RunCause};
+use crate::id::{RunId, TurnId};
+use crate::limits::DELIVERIES_ENDED_MAX;
+use crate::state::{Run, Session};
+
+/// Where a message came from, when that was a chat, and so where its answer goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct FromChat {
+    /// The chat, by its stored key.
+    pub chat: String,
+    /// The platform's own name of the message.
+    pub message: String,
+    /// Who said it, by the platform's own id.
+    pub peer: String,
+    /// What others see of them there. Anybody can choose any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+}
+
+/// An answer on its way to a chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Delivery {
+    pub turn: TurnId,
+    /// The first run of the answer.
+    pub answer: RunId,
+    pub to: FromChat,
+    /// What was sent of it so far, in order.
+    pub parts: Vec<DeliveredPart>,
+    /// How it ended; none while it is owed.
+    pub outcome: Option<DeliveryOutcome>,
+}
+
+/// One message on a platform.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct DeliveredPart {
+    /// How often it was about to be sent.
+    pub attempts: u32,
+    /// The platform's own name of it, once it is known to have arrived.
+    pub receipt: Option<String>,
+}
+
+/// How a delivery ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryOutcome {
+    /// All of it arrived.
+    Delivered,
+    /// Some of it may not have arrived, and was repeated as often as is decent.
+    Doubtful,
+    /// The platform does not take it.
+    Refused { reason: String },
+    /// Nobody is to have it any more: the turn was taken back, or its author is no longer let in.
+    Withdrawn { reason: String },
+}
+
+/// What happens to a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeliveryStep {
+    /// A part is about to be sent.
+    Attempt { part: u32 },
+    /// It surely did not arrive; it is tried again.
+    Unsent { part: u32 },
+    /// It arrived.
+    Receipt { part: u32, receipt: String },
+    /// It is over.
+    End(DeliveryOutcome),
+}
+
+impl Session {
+    /// The oldest answer that is owed to a chat.
+    pub fn undelivered(&self) -> Option<&Delivery> {
+        self.deliveries.iter().find(|delivery| delivery.outcome.is_none())
+    }
+
+    pub(crate) fn delivery_owed(&mut self, turn: TurnId, answer: RunId, to: &FromChat) {
+        if let Some(known) = self.deliveries.iter_mut().find(|delivery| delivery.answer == answer) {
+            known.outcome = None;
+            return;
+        }
+        self.deliveries.push(Delivery { turn, answer, to: to.clone(), parts: Vec::new(), outcome: None });
+    }
+
+    pub(crate) fn delivery_attempted(&mut self, answer: RunId, part: u32) {
+        if let Some(part) = self.delivered_part(answer, part) {
+            part.attempts += 1;
+        }
+    }
+
+    pub(crate) fn delivery_unsent(&mut self, answer: RunId, part: u32) {
+        if let Some(part) = self.delivered_part(answer, part) {
+            part.attempts = part.attempts.saturating_sub(1);
+        }
+    }
+
+    pub(crate) fn part_delivered(&mut self, answer: RunId, part: u32, receipt: &str) {
+        if let Some(part) = self.delivered_part(answer, part) {
+            part.receipt = Some(receipt.to_owned());
+        }
+    }
+
+    pub(crate) fn delivery_ended(&mut self, answer: RunId, outcome: &DeliveryOutcome) {
+        if let Some(known) = self.deliveries.iter_mut().find(|delivery| delivery.answer == answer) {
+            known.outcome = Some(outcome.clone());
+        }
+        // The newest ended ones stay: an answer that goes on needs to know where it stands.
+        let mut ended = self.deliveries.iter().filter(|delivery| delivery.outcome.is_some()).count();
+        self.deliveries.retain(|delivery| {
+            let goes = delivery.outcome.is_some() && ended > DELIVERIES_ENDED_MAX;
+            ended -= usize::from(goes);
+            !goes
+        });
+    }
+
+    fn delivered_part(&mut self, answer: RunId, part: u32) -> Option<&mut DeliveredPart> {
+        let delivery = self.deliveries.iter_mut().find(|delivery| delivery.answer == answer)?;
+        let at = part as usize;
+        // Parts are begun one after another, so this adds at most one.
+        if delivery.parts.len() == at {
+            delivery.parts.push(DeliveredPart::default());
+        }
+        delivery.parts.get_mut(at)
+    }
+}
+
+impl Plan<'_> {
+    /// Notes that what a run brings goes to the chat that its turn's message came from, if it came from one.
+    pub(crate) fn owe(&mut self, turn: TurnId, run: RunId, cause: RunCause) {
+        let Some(to) = self.message_of(turn).and_then(|message| message.from.clone()) else { return };
+        let answer = self.answer_of(turn, run, cause);
+        let owed_already = |delivery: &Delivery| delivery.answer == answer && delivery.outcome.is_none();
+        if !self.session().deliveries.iter().any(owed_already) && !fault::planted("reply_is_not_owed") {
+            self.push(Event::DeliveryOwed { turn, answer, to });
+        }
+    }
+
+    /// The message of a turn that begins or goes on: it may have been posted just now.
+    fn message_of(&self, turn: TurnId) -> Option<&Message> {
+        let session = self.session();
+        let known = session.turn(turn).map(|turn| &turn.message);
+        let waits = || session.queue.iter().find(|queued| queued.turn == turn).map(|queued| &queued.message);
+        let posted = || {
+            let at = turn.0.checked_sub(session.head().0 + 1)?;
+            self.decision.events.get(usize::try_from(at).ok()?)?.message()
+        };
+        known.or_else(waits).or_else(posted)
+    }
+
+    /// The first run of the answer that a run gives or goes on with.
+    fn answer_of(&self, turn: TurnId, run: RunId, cause: RunCause) -> RunId {
+        let session = self.session();
+        let known = session.turn(turn);
+        let answer: Option<&[Run]> = match cause {
+            RunCause::Message | RunCause::Retry => None,
+            RunCause::Continue => known.and_then(crate::state::Turn::answer),
+            RunCause::Resume => known.and_then(|turn| {
+                turn.answers().find(|runs| runs.iter().any(|run| Some(run.id) == session.open_run))
+            }),
+        };
+        answer.and_then(<[Run]>::first).map_or(run, |first| first.id)
+    }
+
+    /// What happens to a delivery that is owed.
+    pub(crate) fn deliver(&mut self, answer: RunId, step: DeliveryStep) -> Result<(), Rejected> {
+        let known = self.session().deliveries.iter().find(|delivery| delivery.answer == answer);
+        let owed = known.filter(|delivery| delivery.outcome.is_none()).ok_or(Rejected::NotOwed)?;
+        match step {
+            DeliveryStep::Attempt { part } => {
+                let begun = u32::try_from(owed.parts.len()).unwrap_or(u32::MAX);
+                let before = part.checked_sub(1).and_then(|at| owed.parts.get(at as usize));
+                let in_order = part == 0 || before.is_some_and(|part| part.receipt.is_some());
+                if part > begun || !in_order {
+                    return Err(Rejected::NotOwed);
+                }
+                self.push(Event::DeliveryAttempted { answer, part });
+            }
+            DeliveryStep::Unsent { part } => {
+                owed.parts.get(part as usize).filter(|part| part.attempts > 0).ok_or(Rejected::NotOwed)?;
+                self.push(Event::DeliveryUnsent { answer, part });
+            }
+            DeliveryStep::Receipt { part, receipt } => {
+                let begun = owed.parts.get(part as usize).ok_or(Rejected::NotOwed)?;
+                if begun.receipt.is_none() {
+                    self.push(Event::PartDelivered { answer, part, receipt });
+                }
+            }
+            DeliveryStep::End(outcome) => {
+                self.push(Event::DeliveryEnded { answer, outcome });
+            }
+        }
+        Ok(())
+    }
+}
