@@ -7,9 +7,9 @@ import { Link, useLocation } from "wouter";
 
 import { ask } from "../api/client";
 import { modelPath, TEST_PATIENCE } from "../settings/Models";
-import { Problem, Slow, useDoing } from "../settings/asked";
 import { prefer } from "../settings/preferences";
 import { attempt } from "../shell/attempt";
+import { Problem, Slow, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
 
 /** Where this device keeps which model answered. */

@@ -4,11 +4,11 @@ import { i18n } from "@lingui/core";
 
 import { ask } from "../api/client";
 import { SIGNED_IN } from "../live/store";
+import { Problem, useDoing } from "../shell/doing";
 import { Logins } from "./Logins";
 import { Passkeys } from "./Passkeys";
 import { Password } from "./Password";
 import { Tokens } from "./Tokens";
-import { Problem, useDoing } from "./asked";
 
 export function Access() {
   const doing = useDoing();
