@@ -4,8 +4,7 @@ import { i18n } from "@lingui/core";
 import { navigate } from "wouter/use-browser-location";
 
 import { ask } from "../api/client";
-import { forgetMe } from "../live/me";
-import { SIGNED_IN, store } from "../live/store";
+import { store } from "../live/store";
 import type { Line } from "../log/types";
 import { attempt } from "../shell/attempt";
 import { setLanguage, type Language } from "../words/language";
@@ -60,14 +59,4 @@ export async function speakElsewhereToo(language: Language): Promise<void> {
     // This device speaks it all the same.
   }
   setLanguage(language);
-}
-
-export function signOut(): void {
-  const gone = ask("POST", "/logout").then(() => {
-    forgetMe();
-    // Who leaves on purpose is not told that the login ended.
-    localStorage.removeItem(SIGNED_IN);
-    location.assign("/");
-  });
-  void attempt(i18n.t("signed out"), gone);
 }
