@@ -1,28 +1,15 @@
 // What can be done from anywhere. Nothing on the page changes by it: the server says when it happened.
 
-import { i18n } from "@lingui/core";
 import { navigate } from "wouter/use-browser-location";
 
 import { ask } from "../api/client";
 import { store } from "../live/store";
 import type { Line } from "../log/types";
-import { attempt } from "../shell/attempt";
 import { setLanguage, type Language } from "../words/language";
 import { sessionIn } from "./places";
 
 export function here(): string | undefined {
   return sessionIn(location.pathname);
-}
-
-/** Makes a session and goes there. */
-export function newSession(): void {
-  const after = here();
-  const body = { id: crypto.randomUUID(), ...(after === undefined ? {} : { after }) };
-  const made = ask<{ session: string }>("POST", "/sessions", { body });
-  void attempt(
-    i18n.t("made"),
-    made.then(({ session }) => navigate(`/s/${session}`)),
-  );
 }
 
 /** Goes round the sessions of a kind, from the one that is shown. */

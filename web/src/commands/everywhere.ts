@@ -4,10 +4,11 @@ import { i18n } from "@lingui/core";
 import { navigate } from "wouter/use-browser-location";
 
 import { signOut, store } from "../live/store";
+import { newSession } from "../sessions/begin";
 import { attempt } from "../shell/attempt";
 import { ui } from "../shell/ui";
 import { language, LANGUAGES, type Language } from "../words/language";
-import { goRound, isLive, needsYou, newSession, searchAll, speakElsewhereToo } from "./acts";
+import { goRound, isLive, needsYou, searchAll, speakElsewhereToo } from "./acts";
 import { PLACES } from "./places";
 import type { Command } from "./registry";
 
