@@ -2,9 +2,9 @@
 
 import { navigate } from "wouter/use-browser-location";
 
-import { ask } from "../api/client";
 import { store } from "../live/store";
 import type { Line } from "../log/types";
+import { prefer } from "../settings/preferences";
 import { setLanguage, type Language } from "../words/language";
 import { sessionIn } from "./places";
 
@@ -39,11 +39,7 @@ export function searchAll(): void {
 
 /** Here, and wherever the person signs in next. */
 export async function speakElsewhereToo(language: Language): Promise<void> {
-  try {
-    const preferences = await ask<object>("GET", "/me/preferences");
-    await ask("PUT", "/me/preferences", { body: { ...preferences, language } });
-  } catch {
-    // This device speaks it all the same.
-  }
+  // Where that cannot be kept, this device speaks it all the same.
+  await prefer({ language }).catch(() => undefined);
   setLanguage(language);
 }
