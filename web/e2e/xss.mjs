@@ -152,9 +152,11 @@ async function over(page, text, selector = `${TURN} .parts .prose`) {
   await page.waitForFunction(look, [selector, text], { polling: 50, timeout: 20_000 });
 }
 
+// The worker of the pages would fetch what is put in their place below.
+const serviceWorkers = "block";
 const pages = await Promise.all([
-  world.page({ prepare: guarded.prepare }),
-  world.page({ prepare: bare.prepare, bypassCSP: true }),
+  world.page({ prepare: guarded.prepare, serviceWorkers }),
+  world.page({ prepare: bare.prepare, bypassCSP: true, serviceWorkers }),
 ]);
 for (const page of pages) page.setDefaultTimeout(20_000);
 const onBoth = (look) => Promise.all(pages.map(look));
