@@ -45,6 +45,8 @@
     } catch {
       return false;
     }
+    // The mark on the tab is drawn here; no text is in it.
+    if (element.matches("head > link[rel=icon]") && text.startsWith("data:image/svg+xml,")) return true;
     if (element.localName === "a") return GONE_TO.includes(url.protocol);
     return url.protocol === "blob:" || url.origin === location.origin;
   }

@@ -171,15 +171,26 @@ export class World {
     await gone;
   }
 
-  async ask(method, path, body) {
+  /** As the owner's own program, unless the headers say otherwise. */
+  async ask(method, path, body, headers = {}) {
     const response = await fetch(`http://127.0.0.1:${this.port}/api/v1${path}`, {
       method,
-      headers: { authorization: `Bearer ${this.token}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${this.token}`, "content-type": "application/json", ...headers },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     return text === "" ? undefined : JSON.parse(text);
+  }
+
+  /** Signs a browser in that there is nothing of but what it says of itself; says whether it was let in. */
+  async login(headers, { name, password } = { name: NAME, password: PASSWORD }) {
+    const response = await fetch(`http://127.0.0.1:${this.port}/api/v1/login`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify({ name, password }),
+    });
+    return response.ok;
   }
 
   async session(title) {

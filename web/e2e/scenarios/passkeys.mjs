@@ -26,8 +26,8 @@ async function make(page, world, name) {
   await row(page, name).waitFor();
 }
 
-async function logOut(page) {
-  await page.getByRole("button", { name: "Log out here" }).click();
+async function signOut(page) {
+  await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
 }
 
@@ -47,14 +47,14 @@ export const passkeys = {
     await sessions(page).waitFor();
     await make(page, world, "Key of the heron");
     assert.equal(await device.count(), 1);
-    await logOut(page);
+    await signOut(page);
     await page.getByText("Please sign in.").waitFor();
     await passkeyButton(page).click();
     await sessions(page).waitFor();
     await page.goto(`${named(world)}/settings/access`);
     await row(page, "Key of the heron").getByText(/used/).waitFor();
     await remove(page, "Key of the heron");
-    await logOut(page);
+    await signOut(page);
     await passkeyButton(page).click();
     await page.getByRole("alert").waitFor();
     assert.equal(await sessions(page).count(), 0, "what was removed opens nothing");
@@ -67,7 +67,7 @@ export const passkeys = {
     await sessions(page).waitFor();
     await make(page, world, "Key of the tern");
     await device.present(false);
-    await logOut(page);
+    await signOut(page);
     // With its owner there, the device answers what the browser offers: nothing was typed, nothing was pressed.
     await device.present(true);
     await page.reload();

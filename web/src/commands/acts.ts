@@ -1,29 +1,15 @@
 // What can be done from anywhere. Nothing on the page changes by it: the server says when it happened.
 
-import { i18n } from "@lingui/core";
 import { navigate } from "wouter/use-browser-location";
 
-import { ask } from "../api/client";
-import { forgetMe } from "../live/me";
-import { SIGNED_IN, store } from "../live/store";
+import { store } from "../live/store";
 import type { Line } from "../log/types";
-import { attempt } from "../shell/attempt";
+import { prefer } from "../settings/preferences";
 import { setLanguage, type Language } from "../words/language";
 import { sessionIn } from "./places";
 
 export function here(): string | undefined {
   return sessionIn(location.pathname);
-}
-
-/** Makes a session and goes there. */
-export function newSession(): void {
-  const after = here();
-  const body = { id: crypto.randomUUID(), ...(after === undefined ? {} : { after }) };
-  const made = ask<{ session: string }>("POST", "/sessions", { body });
-  void attempt(
-    i18n.t("made"),
-    made.then(({ session }) => navigate(`/s/${session}`)),
-  );
 }
 
 /** Goes round the sessions of a kind, from the one that is shown. */
@@ -53,21 +39,7 @@ export function searchAll(): void {
 
 /** Here, and wherever the person signs in next. */
 export async function speakElsewhereToo(language: Language): Promise<void> {
-  try {
-    const preferences = await ask<object>("GET", "/me/preferences");
-    await ask("PUT", "/me/preferences", { body: { ...preferences, language } });
-  } catch {
-    // This device speaks it all the same.
-  }
+  // Where that cannot be kept, this device speaks it all the same.
+  await prefer({ language }).catch(() => undefined);
   setLanguage(language);
-}
-
-export function signOut(): void {
-  const gone = ask("POST", "/logout").then(() => {
-    forgetMe();
-    // Who leaves on purpose is not told that the login ended.
-    localStorage.removeItem(SIGNED_IN);
-    location.assign("/");
-  });
-  void attempt(i18n.t("signed out"), gone);
 }

@@ -3,10 +3,12 @@
 import { i18n } from "@lingui/core";
 import { navigate } from "wouter/use-browser-location";
 
-import { store } from "../live/store";
+import { signOut, store } from "../live/store";
+import { newSession } from "../sessions/begin";
+import { attempt } from "../shell/attempt";
 import { ui } from "../shell/ui";
 import { language, LANGUAGES, type Language } from "../words/language";
-import { goRound, isLive, needsYou, newSession, searchAll, signOut, speakElsewhereToo } from "./acts";
+import { goRound, isLive, needsYou, searchAll, speakElsewhereToo } from "./acts";
 import { PLACES } from "./places";
 import type { Command } from "./registry";
 
@@ -83,6 +85,11 @@ export const EVERYWHERE: readonly Command[] = [
     run: () => ui.setState({ over: "shortcuts" }),
   },
   ...languages,
-  { id: "sign_out", group: "anywhere", title: () => i18n.t("Sign out"), run: signOut },
+  {
+    id: "sign_out",
+    group: "anywhere",
+    title: () => i18n.t("Sign out"),
+    run: () => void attempt(i18n.t("signed out"), signOut()),
+  },
   ...places,
 ];

@@ -25,9 +25,17 @@ export const PLACES: readonly Place[] = [
   { path: "/server", title: () => i18n.t("Server"), owners: true },
 ];
 
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The server says nothing about what cannot be an id, and names such as `constructor` mean something to an object. */
+export function isSessionId(text: string): boolean {
+  return ID.test(text);
+}
+
 /** The session that a path leads to. */
 export function sessionIn(path: string): string | undefined {
-  return /^\/s\/([^/?]+)/.exec(path)?.[1];
+  const id = /^\/s\/([^/?]+)/.exec(path)?.[1];
+  return id !== undefined && isSessionId(id) ? id : undefined;
 }
 
 /** What a path leads to is called; none for a session and for what has no name. */

@@ -6,6 +6,7 @@ import { navigate } from "wouter/use-browser-location";
 import { ask } from "../api/client";
 import type { View } from "../log/types";
 import { ask as question } from "../sessions/asked";
+import { exportPath, type ExportFormat } from "../sessions/exports";
 import { attempt } from "../shell/attempt";
 import { ui } from "../shell/ui";
 import { takeBack } from "../conversation/undo";
@@ -96,9 +97,9 @@ function shelves({ session, view }: Shown): Command[] {
 }
 
 function exports({ session, view }: Shown): Command[] {
-  const save = (format: string) => {
+  const save = (format: ExportFormat) => {
     const link = document.createElement("a");
-    link.href = `/api/v1/sessions/${session}/export?format=${format}`;
+    link.href = exportPath(session, format);
     link.download = "";
     link.click();
   };

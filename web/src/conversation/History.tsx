@@ -1,13 +1,13 @@
 // What was taken out of sight: read from the log when it is asked for, with what can be done about it.
 
 import { i18n } from "@lingui/core";
-import { X } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 import { Link } from "wouter";
 
 import { history, NOTHING, type Hidden } from "../log/history";
 import { proseOf } from "../log/prose";
 import type { Entry, TurnView } from "../log/types";
+import { Drawer } from "../shell/Drawer";
 import { clockOf } from "../shell/words";
 import { putBack } from "./undo";
 
@@ -54,11 +54,9 @@ interface Props {
 }
 
 export default function History({ session, canPutBack, close }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const [hidden, setHidden] = useState<Hidden[]>();
   const [count, setCount] = useState(0);
   const [problem, setProblem] = useState(false);
-  useEffect(() => dialog.current?.showModal(), []);
   useEffect(() => {
     const stop = new AbortController();
     read(session, setCount, stop.signal)
@@ -67,55 +65,40 @@ export default function History({ session, canPutBack, close }: Props) {
     return () => stop.abort();
   }, [session]);
   return (
-    <dialog ref={dialog} className="drawer" aria-labelledby="history" onClose={close}>
-      <header className="head">
-        <h2 id="history" className="grow">
-          {i18n.t("History")}
-        </h2>
-        <button
-          type="button"
-          className="icon"
-          aria-label={i18n.t("Close")}
-          onClick={() => dialog.current?.close()}
-        >
-          <X aria-hidden="true" />
-        </button>
-      </header>
-      <div className="body">
-        <p>
-          <Link href={`/s/${session}/timeline`}>
-            {i18n.t("Everything that happened here, in the timeline")}
-          </Link>
+    <Drawer title={i18n.t("History")} closed={close}>
+      <p>
+        <Link href={`/s/${session}/timeline`}>
+          {i18n.t("Everything that happened here, in the timeline")}
+        </Link>
+      </p>
+      {problem && (
+        <p role="alert">{i18n.t("The journal could not be read. Nothing is changed; try again.")}</p>
+      )}
+      {hidden === undefined && !problem && (
+        <p className="dim num">
+          {i18n.t(
+            "{count, plural, one {Reading the journal… # entry} other {Reading the journal… # entries}}",
+            { count },
+          )}
         </p>
-        {problem && (
-          <p role="alert">{i18n.t("The journal could not be read. Nothing is changed; try again.")}</p>
-        )}
-        {hidden === undefined && !problem && (
-          <p className="dim num">
-            {i18n.t(
-              "{count, plural, one {Reading the journal… # entry} other {Reading the journal… # entries}}",
-              { count },
+      )}
+      {hidden?.length === 0 && <p className="dim">{i18n.t("Nothing was taken back here.")}</p>}
+      {hidden?.map((group, at) => (
+        <section key={group.at} className="gone">
+          <h3>
+            {howOf(group)}
+            {at === 0 && canPutBack && (
+              <button type="button" className="btn sm" onClick={() => void putBack(session).then(close)}>
+                {i18n.t("Put back")}
+              </button>
             )}
-          </p>
-        )}
-        {hidden?.length === 0 && <p className="dim">{i18n.t("Nothing was taken back here.")}</p>}
-        {hidden?.map((group, at) => (
-          <section key={group.at} className="gone">
-            <h3>
-              {howOf(group)}
-              {at === 0 && canPutBack && (
-                <button type="button" className="btn sm" onClick={() => void putBack(session).then(close)}>
-                  {i18n.t("Put back")}
-                </button>
-              )}
-            </h3>
-            {group.turns.map((turn) => (
-              <Gone key={turn.turn} turn={turn} />
-            ))}
-          </section>
-        ))}
-      </div>
-    </dialog>
+          </h3>
+          {group.turns.map((turn) => (
+            <Gone key={turn.turn} turn={turn} />
+          ))}
+        </section>
+      ))}
+    </Drawer>
   );
 }
 

@@ -59,7 +59,8 @@ function StoppedBy({ device, time }: { device: string | null | undefined; time: 
       <Trans
         id="<0>Stopped on {other}</0> at {time}. Everything above is kept."
         components={{ 0: <b /> }}
-        values={{ other, time }}
+        // As an element: a text among the values is searched for tags like those of the message.
+        values={{ other: <>{other}</>, time }}
       />
     </span>
   );

@@ -3,13 +3,13 @@
 import { i18n } from "@lingui/core";
 import { Check } from "lucide-react";
 import { useCallback, useEffect, useState, type ReactNode } from "react";
-import { Link, useLocation } from "wouter";
+import { Link } from "wouter";
 
 import { ask } from "../api/client";
+import { newSession } from "../sessions/begin";
 import { modelPath, TEST_PATIENCE } from "../settings/Models";
-import { Problem, Slow, useDoing } from "../settings/asked";
 import { prefer } from "../settings/preferences";
-import { attempt } from "../shell/attempt";
+import { Problem, Slow, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
 
 /** Where this device keeps which model answered. */
@@ -130,16 +130,9 @@ function ChooseModel({ first, answers, heard }: ChooseProps) {
 }
 
 function SaySomething({ done }: { done: boolean }) {
-  const [, go] = useLocation();
-  const make = async () => {
-    const { session } = await ask<{ session: string }>("POST", "/sessions", {
-      body: { id: crypto.randomUUID() },
-    });
-    go(`/s/${session}`);
-  };
   return (
     <Step done={done} title={i18n.t("Say something")} told={i18n.t("It is kept before you see it.")}>
-      <button type="button" className="btn sm" onClick={() => void attempt(i18n.t("made"), make())}>
+      <button type="button" className="btn sm" onClick={newSession}>
         {i18n.t("Begin a session")}
       </button>
     </Step>

@@ -159,6 +159,15 @@ function signedOut(): void {
   store.setState({ user: null });
 }
 
+/** Ends this login. The page is loaded anew: nothing of what it knows is for who comes next. */
+export async function signOut(): Promise<void> {
+  await ask("POST", "/logout");
+  forgetMe();
+  // Who leaves on purpose is not told that the login ended.
+  localStorage.removeItem(SIGNED_IN);
+  location.assign("/");
+}
+
 export function tryNow(): void {
   if (again === undefined) connection.now();
   else void begin();

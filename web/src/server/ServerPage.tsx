@@ -5,7 +5,7 @@ import { ArrowLeft, Check, TriangleAlert } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Link } from "wouter";
 
-import { useAsked, Loaded } from "../settings/asked";
+import { useAsked, Loaded } from "../shell/asked";
 import { spaceOf, whenLong } from "../shell/days";
 import { useKnown } from "../shell/use";
 import { countOf } from "../shell/words";

@@ -27,7 +27,8 @@ export function StoreStrip() {
           <Trans
             id="<0>The server can keep nothing at the moment, so the agent is paused.</0> Everything written so far is safe. {problem}"
             components={{ 0: <b /> }}
-            values={{ problem }}
+            // As an element: a text among the values is searched for tags like those of the message.
+            values={{ problem: <>{problem}</> }}
           />
         )}
       </span>

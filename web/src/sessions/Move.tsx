@@ -4,8 +4,9 @@ import { i18n } from "@lingui/core";
 import { useState } from "react";
 
 import { ask } from "../api/client";
+import { Dialog } from "../shell/Dialog";
 import { change } from "./acts";
-import { Dialog } from "./Dialog";
+import { answered } from "./asked";
 import { lineOf, readProjects, useLists } from "./lists";
 import { together } from "./picked";
 import type { Project } from "./types";
@@ -59,6 +60,7 @@ export function Move({ sessions }: { sessions: readonly string[] }) {
       word={i18n.t("Move")}
       done={i18n.t("moved")}
       act={move}
+      closed={answered}
     >
       <div className="options" role="radiogroup" aria-label={i18n.t("Project")}>
         {radio(NONE, i18n.t("No project"))}

@@ -4,9 +4,9 @@ import { i18n } from "@lingui/core";
 
 import { ask } from "../api/client";
 import ShareDialog from "../share/ShareDialog";
+import { Dialog } from "../shell/Dialog";
 import { rename } from "./acts";
-import type { Question } from "./asked";
-import { Dialog } from "./Dialog";
+import { answered, type Question } from "./asked";
 import { lineOf, look, lists, readProjects } from "./lists";
 import { makeProject, Move } from "./Move";
 import { eraseAll } from "./picked";
@@ -22,7 +22,7 @@ export default function Questions({ question }: { question: Question }) {
     case "tags":
       return <TagChoice sessions={question.sessions} />;
     case "share":
-      return <ShareDialog session={question.session} />;
+      return <ShareDialog session={question.session} closed={answered} />;
     case "erase":
       return <Erase sessions={question.sessions} />;
     case "empty_trash":
@@ -45,6 +45,7 @@ function Rename({ session }: { session: string }) {
         const name = String(form.get("name")).trim();
         return name === "" || name === title ? undefined : rename(session, name);
       }}
+      closed={answered}
     >
       <label>
         {i18n.t("Name of the session")}
@@ -69,6 +70,7 @@ function Erase({ sessions }: { sessions: readonly string[] }) {
         void eraseAll(sessions);
         return undefined;
       }}
+      closed={answered}
     >
       {count <= 5 && (
         <ul>
@@ -108,6 +110,7 @@ function EmptyTrash() {
       cancel={i18n.t("Keep")}
       danger
       act={async () => void eraseAll(await inTrash())}
+      closed={answered}
     >
       <p>
         {i18n.t(
@@ -133,6 +136,7 @@ function ProjectName({ project }: { project?: Project }) {
         else await ask("PATCH", `/projects/${project.project}`, { body: { name } });
         readProjects();
       }}
+      closed={answered}
     >
       <label>
         {i18n.t("Name of the project")}
@@ -154,6 +158,7 @@ function RemoveProject({ project }: { project: Project }) {
         if (view.project === project.project) look({ shelf: "active" });
         readProjects();
       }}
+      closed={answered}
     >
       <p>{i18n.t("Its sessions stay as they are, and stand in no project.")}</p>
     </Dialog>

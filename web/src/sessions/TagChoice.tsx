@@ -1,8 +1,9 @@
 import { i18n } from "@lingui/core";
 import { useId, useState } from "react";
 
+import { Dialog } from "../shell/Dialog";
 import { change } from "./acts";
-import { Dialog } from "./Dialog";
+import { answered } from "./asked";
 import { lineOf, useLists } from "./lists";
 import { together } from "./picked";
 import { tagsAfter, tagsOf, written, type Spread } from "./tags";
@@ -39,6 +40,7 @@ export function TagChoice({ sessions }: { sessions: readonly string[] }) {
       word={i18n.t("Save")}
       done={i18n.t("saved")}
       act={save}
+      closed={answered}
     >
       <div className="options">
         {[...wanted].map(([tag, spread]) => (

@@ -1,9 +1,9 @@
 import { i18n } from "@lingui/core";
 import { useState } from "react";
 
+import { Problem, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
 import { language, setLanguage } from "../words/language";
-import { Problem, useDoing } from "./asked";
 import { appearance, choose, type Appearance, type TextSize, type Theme } from "./appearance";
 import { Choice, Switch } from "./Choice";
 import { prefer } from "./preferences";

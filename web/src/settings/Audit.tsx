@@ -5,8 +5,8 @@ import { useEffect, useState } from "react";
 
 import { ask, type Schemas } from "../api/client";
 import { whenLong } from "../shell/days";
+import { Problem, useDoing } from "../shell/doing";
 import type { Person } from "./People";
-import { Problem, useDoing } from "./asked";
 import { auditWords } from "./auditWords";
 
 export type AuditLine = Schemas["AuditLineBody"];

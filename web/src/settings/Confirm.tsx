@@ -1,7 +1,6 @@
-import { i18n } from "@lingui/core";
-import { useId, useRef } from "react";
+import { useState } from "react";
 
-import { Problem, useDoing } from "./asked";
+import { Dialog } from "../shell/Dialog";
 
 interface Props {
   /** What the button says, and the one that does it. */
@@ -18,12 +17,7 @@ interface Props {
 
 /** Something that cannot be taken back is asked about once. */
 export function Confirm({ word, label, question, told, done, act, disabled = false }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const heading = useId();
-  const doing = useDoing();
-  const go = async () => {
-    if (await doing.run(done, act)) dialog.current?.close();
-  };
+  const [asking, setAsking] = useState(false);
   return (
     <>
       <button
@@ -31,23 +25,15 @@ export function Confirm({ word, label, question, told, done, act, disabled = fal
         className="btn sm"
         aria-label={label}
         disabled={disabled}
-        onClick={() => dialog.current?.showModal()}
+        onClick={() => setAsking(true)}
       >
         {word}
       </button>
-      <dialog ref={dialog} className="confirm" aria-labelledby={heading}>
-        <h2 id={heading}>{question}</h2>
-        <p>{told}</p>
-        <Problem of={doing} />
-        <div className="do">
-          <button type="button" className="btn" onClick={() => dialog.current?.close()}>
-            {i18n.t("Cancel")}
-          </button>
-          <button type="button" className="btn danger" disabled={doing.busy} onClick={() => void go()}>
-            {word}
-          </button>
-        </div>
-      </dialog>
+      {asking && (
+        <Dialog title={question} word={word} done={done} act={act} danger closed={() => setAsking(false)}>
+          <p>{told}</p>
+        </Dialog>
+      )}
     </>
   );
 }

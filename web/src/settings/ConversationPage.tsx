@@ -5,9 +5,10 @@ import { useState, type FormEvent } from "react";
 
 import { ask, type Schemas } from "../api/client";
 import type { Mode } from "../live/outbox";
+import { Loaded, useAsked, type Asked } from "../shell/asked";
+import { Problem, useDoing } from "../shell/doing";
 import { isOn, turn } from "../shell/remembered";
 import { useKnown } from "../shell/use";
-import { Loaded, Problem, useAsked, useDoing, type Asked } from "./asked";
 import { prefer } from "./preferences";
 import { Choice, Switch } from "./Choice";
 

@@ -6,9 +6,10 @@ import { useEffect, type FormEvent } from "react";
 import { ask, type Schemas } from "../api/client";
 import type { ServerFigures } from "../server/figures";
 import { lastBackup, lastVerify, spaceWords } from "../server/stateWords";
+import { Loaded, useAsked } from "../shell/asked";
 import { whenLong } from "../shell/days";
+import { Problem, useDoing } from "../shell/doing";
 import { Fixed, type ServerSettings } from "./ConversationPage";
-import { Loaded, Problem, useAsked, useDoing } from "./asked";
 
 type Task = Schemas["Task"];
 

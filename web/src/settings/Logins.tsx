@@ -3,9 +3,10 @@
 import { i18n } from "@lingui/core";
 
 import { ask, type Schemas } from "../api/client";
+import { Loaded, useAsked } from "../shell/asked";
 import { whenLong } from "../shell/days";
+import { Problem, useDoing } from "../shell/doing";
 import { Confirm } from "./Confirm";
-import { Loaded, Problem, useAsked, useDoing } from "./asked";
 
 export type Credential = Schemas["CredentialBody"];
 

@@ -2,8 +2,8 @@ import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
 
 import { ask } from "../api/client";
+import { Problem, useDoing } from "../shell/doing";
 import { modelPath, type Model } from "./Models";
-import { Problem, useDoing } from "./asked";
 
 const ADDRESSES = { openai: "https://api.openai.com/v1", anthropic: "https://api.anthropic.com" } as const;
 

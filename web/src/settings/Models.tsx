@@ -6,11 +6,12 @@ import { useState } from "react";
 import { ask, type Schemas } from "../api/client";
 import { readModels } from "../live/store";
 import { announce } from "../shell/announce";
+import { Loaded, useAsked } from "../shell/asked";
+import { Problem, Slow, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
 import { countOf } from "../shell/words";
 import { Confirm } from "./Confirm";
 import { ModelForm } from "./ModelForm";
-import { Loaded, Problem, Slow, useAsked, useDoing } from "./asked";
 
 export type Model = Schemas["ModelBody"];
 

@@ -2,9 +2,10 @@ import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
 
 import { ask, type Schemas } from "../api/client";
+import { Loaded, useAsked } from "../shell/asked";
 import { dayOf } from "../shell/days";
+import { Problem, useDoing } from "../shell/doing";
 import { Confirm } from "./Confirm";
-import { Loaded, Problem, useAsked, useDoing } from "./asked";
 import { canPasskeys, makePasskey, turnedAway } from "./passkey";
 
 type Passkey = Schemas["PasskeyBody"];

@@ -3,8 +3,8 @@ import type { FormEvent } from "react";
 
 import { ask } from "../api/client";
 import { begin } from "../live/store";
+import { Problem, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
-import { Problem, useDoing } from "./asked";
 
 /** As the server counts. */
 export const PASSWORD_MIN = 10;

@@ -4,12 +4,13 @@ import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
 
 import { ask, type Schemas } from "../api/client";
+import { Loaded, useAsked } from "../shell/asked";
 import { dayOf } from "../shell/days";
+import { Problem, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
 import { Audit } from "./Audit";
 import { Confirm } from "./Confirm";
 import { PASSWORD_MAX, PASSWORD_MIN } from "./Password";
-import { Loaded, Problem, useAsked, useDoing } from "./asked";
 
 export type Person = Schemas["UserBody"];
 

@@ -4,8 +4,9 @@ import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
 
 import { ask, type Schemas } from "../api/client";
+import { Loaded, useAsked } from "../shell/asked";
+import { Problem, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
-import { Loaded, Problem, useAsked, useDoing } from "./asked";
 
 type Project = Schemas["ProjectBody"];
 

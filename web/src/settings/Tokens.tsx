@@ -4,12 +4,13 @@ import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
 
 import { ask } from "../api/client";
+import { Loaded, useAsked } from "../shell/asked";
 import { copy } from "../shell/copy";
+import { Problem, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
 import { dayOf, whenLong } from "../shell/days";
 import { Confirm } from "./Confirm";
 import type { Credential } from "./Logins";
-import { Loaded, Problem, useAsked, useDoing } from "./asked";
 
 export function Tokens() {
   const asked = useAsked<{ tokens: Credential[] }>("/tokens");

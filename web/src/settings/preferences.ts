@@ -3,10 +3,10 @@
 import { ask } from "../api/client";
 import { store, type Preferences } from "../live/store";
 
-const FIRST: Preferences = { busy: "queue", language: null, notify: false, first_run_done: false };
-
 export async function prefer(change: Partial<Preferences>): Promise<void> {
-  const preferences = { ...(store.getState().preferences ?? FIRST), ...change };
+  // What a page has not read yet is not what everybody begins with.
+  const before = store.getState().preferences ?? (await ask<Preferences>("GET", "/me/preferences"));
+  const preferences = { ...before, ...change };
   await ask("PUT", "/me/preferences", { body: preferences });
   store.setState({ preferences });
 }

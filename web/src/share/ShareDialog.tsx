@@ -5,38 +5,39 @@ import { i18n } from "@lingui/core";
 import { useEffect, useRef, useState } from "react";
 
 import { ask, type Schemas } from "../api/client";
-import { Dialog } from "../sessions/Dialog";
-import { why } from "../shell/attempt";
 import { copy } from "../shell/copy";
+import { Dialog } from "../shell/Dialog";
+import { Problem, useDoing } from "../shell/doing";
 import { momentOf } from "../sidebar/times";
 
 type Share = Schemas["ShareBody"];
 
 type Made = Schemas["NewShare"];
 
-export default function ShareDialog({ session }: { session: string }) {
+interface Props {
+  session: string;
+  closed: () => void;
+}
+
+export default function ShareDialog({ session, closed }: Props) {
   const [shares, setShares] = useState<readonly Share[]>();
   const [made, setMade] = useState<Made>();
-  const [problem, setProblem] = useState<string>();
+  const doing = useDoing();
   const path = `/sessions/${session}/shares`;
   /** Does something, and asks which links there are then. */
-  const after = async (done: string, act: Promise<unknown>) => {
-    try {
-      await act;
+  const after = (done: string, act: () => Promise<unknown>) =>
+    doing.run(done, async () => {
+      await act();
       setShares((await ask<{ shares: Share[] }>("GET", path)).shares);
-      setProblem(undefined);
-    } catch (error) {
-      setProblem(why(error, done));
-    }
-  };
-  useEffect(() => void after(i18n.t("read"), Promise.resolve()), [path]);
-  const make = () => void after(i18n.t("made"), ask<Made>("POST", path).then(setMade));
-  const withdraw = async (share: string) => {
+    });
+  useEffect(() => void after(i18n.t("read"), async () => undefined), [path]);
+  const make = () => void after(i18n.t("made"), async () => setMade(await ask<Made>("POST", path)));
+  const withdraw = (share: string) => async () => {
     await ask("DELETE", `/shares/${share}`);
     if (made?.share === share) setMade(undefined);
   };
   return (
-    <Dialog title={i18n.t("Share the session")} cancel={i18n.t("Done")}>
+    <Dialog title={i18n.t("Share the session")} cancel={i18n.t("Done")} closed={closed}>
       <p>
         {i18n.t(
           "Whoever has a link reads everything that is visible in this session, now and later, until you withdraw it. Nobody can write or change anything by it, and files are not handed out.",
@@ -48,11 +49,7 @@ export default function ShareDialog({ session }: { session: string }) {
         </button>
       </div>
       {made !== undefined && <NewLink key={made.share} secret={made.secret} />}
-      {problem !== undefined && (
-        <p className="err" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem of={doing} />
       {shares !== undefined && <h3>{i18n.t("Links")}</h3>}
       {shares?.length === 0 && <p className="dim">{i18n.t("Nobody else can read this session.")}</p>}
       <ul className="links">

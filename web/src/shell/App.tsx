@@ -2,6 +2,7 @@ import { i18n } from "@lingui/core";
 import { lazy, Suspense } from "react";
 import { Route, Switch, useLocation, useRoute } from "wouter";
 
+import { isSessionId } from "../commands/places";
 import { Conversation } from "../conversation/Conversation";
 import { Nowhere } from "../conversation/Nowhere";
 import { StoreStrip } from "../server/StoreStrip";
@@ -16,9 +17,6 @@ import { useKnown } from "./use";
 const Settings = lazy(() => import("../settings/Settings"));
 const ServerPage = lazy(() => import("../server/ServerPage"));
 const Timeline = lazy(() => import("../timeline/Timeline"));
-
-// The server says nothing about what cannot be an id, and names such as `constructor` mean something to an object.
-const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const Shared = lazy(() => import("../share/Shared"));
 
@@ -45,7 +43,7 @@ export function App() {
         <Switch>
           <Route path="/s/:session">
             {({ session }) =>
-              ID.test(session) ? (
+              isSessionId(session) ? (
                 <Conversation key={session} session={session} />
               ) : (
                 <Nowhere why={i18n.t("This address is not that of a session.")} />
@@ -54,7 +52,7 @@ export function App() {
           </Route>
           <Route path="/s/:session/timeline">
             {({ session }) =>
-              ID.test(session) ? (
+              isSessionId(session) ? (
                 <Suspense>
                   <Timeline key={session} session={session} />
                 </Suspense>

@@ -18,6 +18,7 @@ import { useEffect, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode 
 
 import { archive, pin, putBack, trash } from "../sessions/acts";
 import { ask, closeMenu, type Menu as Asked } from "../sessions/asked";
+import { exportPath, type ExportFormat } from "../sessions/exports";
 import { lineOf } from "../sessions/lists";
 import { toggle } from "../sessions/picked";
 import { shelfOf, type Line, type Project } from "../sessions/types";
@@ -206,9 +207,9 @@ function SessionItems({ line }: { line: Line }) {
   );
 }
 
-function Export({ session, format, word }: { session: string; format: string; word: string }) {
+function Export({ session, format, word }: { session: string; format: ExportFormat; word: string }) {
   return (
-    <a role="menuitem" tabIndex={-1} href={`/api/v1/sessions/${session}/export?format=${format}`} download>
+    <a role="menuitem" tabIndex={-1} href={exportPath(session, format)} download>
       <Download aria-hidden="true" />
       <span className="grow">{word}</span>
     </a>

@@ -5,14 +5,14 @@ import { Plus, Settings } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { ask } from "../api/client";
+import { sessionIn } from "../commands/places";
 import { useCommands } from "../commands/registry";
 import { withKeys } from "../commands/spelling";
 import { useAsked } from "../sessions/asked";
+import { newSession } from "../sessions/begin";
 import { lineOf, useLists } from "../sessions/lists";
 import { usePicked } from "../sessions/picked";
 import { hearOtherTabs, markShown } from "../sessions/unread";
-import { attempt } from "../shell/attempt";
 import { Mark } from "../shell/Mark";
 import { useUi } from "../shell/ui";
 import { IN_THE_LIST } from "./commands";
@@ -27,18 +27,13 @@ const Menu = lazy(() => import("./Menu"));
 const PickedBar = lazy(() => import("./PickedBar"));
 const Questions = lazy(() => import("../sessions/Questions"));
 
-/** The session that is shown, if one is. */
-function current(path: string): string | undefined {
-  return /^\/s\/([^/]+)/.exec(path)?.[1];
-}
-
 export function Sidebar() {
-  const [path, go] = useLocation();
-  const shown = current(path);
+  const [path] = useLocation();
+  const shown = sessionIn(path);
   const view = useLists(({ view }) => view);
   const [words, setWords] = useState("");
   const sought = words.trim();
-  const begin = useNewSession(shown, go);
+  useCommands(IN_THE_LIST);
   useAddress(path);
   useShown(shown);
   return (
@@ -54,7 +49,7 @@ export function Sidebar() {
           className="icon"
           aria-label={i18n.t("New session")}
           title={withKeys(i18n.t("New session"), "Mod+Shift+o")}
-          onClick={begin}
+          onClick={newSession}
         >
           <Plus aria-hidden="true" />
         </button>
@@ -83,26 +78,6 @@ function goDown(): void {
   const list = document.querySelector(".side .list");
   const row = list?.querySelector<HTMLElement>('[data-row][tabindex="0"], .found a');
   row?.focus();
-}
-
-/** A new session, by the button and by keyboard. */
-function useNewSession(shown: string | undefined, go: (path: string) => void): () => void {
-  const project = useLists(({ view }) => view.project);
-  const make = async () => {
-    const body = { id: crypto.randomUUID(), ...(shown === undefined ? {} : { after: shown }) };
-    const { session } = await ask<{ session: string }>("POST", "/sessions", { body });
-    go(`/s/${session}`);
-    // Who looks at a project means it to stand there.
-    if (project !== undefined) await ask("PATCH", `/sessions/${session}`, { body: { project } });
-  };
-  const begin = () => void attempt(i18n.t("made"), make());
-  // In place of the one that knows of no project.
-  const title = () => i18n.t("New session");
-  useCommands([
-    { id: "session.new", group: "anywhere", title, keys: "Mod+Shift+o", run: begin },
-    ...IN_THE_LIST,
-  ]);
-  return begin;
 }
 
 /** Addresses that are parts of the list, for who comes by one of them. */

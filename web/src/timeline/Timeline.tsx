@@ -6,8 +6,8 @@ import { useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 
 import { ask } from "../api/client";
-import { Problem, useDoing } from "../settings/asked";
 import { dayOf, secondOf } from "../shell/days";
+import { Problem, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
 import { byDay, linesOf, type Filter, type Line, type Logged } from "./lines";
 import "../styles/settings.css";

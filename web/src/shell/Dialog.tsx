@@ -1,0 +1,60 @@
+// A question over the page: the browser's own dialog, with what can be answered at its end.
+
+import { i18n } from "@lingui/core";
+import { useEffect, useId, useRef, type FormEvent, type ReactNode } from "react";
+
+import { Problem, useDoing } from "./doing";
+
+interface Props {
+  title: string;
+  children: ReactNode;
+  /** What the answer does; the dialog stays open and says why when it could not be done. */
+  act?: (form: FormData) => Promise<unknown> | undefined;
+  /** The word on the button that does it. */
+  word?: string;
+  /** The past of that word, for when it was not done. */
+  done?: string;
+  /** The word on the button that leaves everything as it is. */
+  cancel?: string;
+  danger?: boolean;
+  /** Called once it is gone, whatever was answered. */
+  closed: () => void;
+}
+
+export function Dialog({ title, children, act, word, done, cancel, danger = false, closed }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const leave = useRef<HTMLButtonElement>(null);
+  const heading = useId();
+  const doing = useDoing();
+  useEffect(() => {
+    dialog.current?.showModal();
+    // What cannot be taken back is not done by who only goes on typing.
+    if (danger) leave.current?.focus();
+  }, []);
+  const close = () => dialog.current?.close();
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    if (doing.busy || act === undefined) return;
+    const form = new FormData(event.currentTarget);
+    if (await doing.run(done ?? i18n.t("done"), async () => act(form))) close();
+  };
+  return (
+    <dialog ref={dialog} className="ask" aria-labelledby={heading} onClose={closed}>
+      <form onSubmit={(event) => void submit(event)}>
+        <h2 id={heading}>{title}</h2>
+        {children}
+        <Problem of={doing} />
+        <div className="do">
+          {act !== undefined && (
+            <button type="submit" className={danger ? "btn danger" : "btn pri"} disabled={doing.busy}>
+              {doing.busy ? i18n.t("Saving…") : word}
+            </button>
+          )}
+          <button ref={leave} type="button" className="btn" onClick={close}>
+            {cancel ?? i18n.t("Cancel")}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
