@@ -67,6 +67,18 @@ backups *ARGS: release
 upgrades *ARGS: release
     cargo run -q --release -p testkit --bin upgrades -- {{ARGS}}
 
+# Restarts, crashes and a platform that goes away on a real Synapse: every message is answered once, in order.
+head-to-head *ARGS: release
+    cargo run -q --release -p testkit --bin messaging -- head-to-head {{ARGS}}
+
+# The gateway between failing platforms, killed again and again; then everything is counted.
+judge-gateway *ARGS: release
+    cargo run -q --release -p testkit --bin messaging -- judge {{ARGS}}
+
+# Many chats at once under a platform's rates: nothing lost, memory flat, hardly slower than the rates allow.
+bench-gateway *ARGS: release
+    cargo run -q --release -p testkit --bin messaging -- bench {{ARGS}}
+
 # A real model on a real llama.cpp server, in both wire formats, stopped and killed in mid-stream.
 real-model *ARGS: release
     cargo run -q --release -p testkit --bin real-model -- scripts/small-model {{ARGS}}

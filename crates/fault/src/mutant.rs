@@ -89,8 +89,10 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant { name: "note_for_everyone", bites: &["g23"] },
     Mutant { name: "drain_marks_its_begin", bites: &["g26", "g27"] },
     Mutant { name: "unbuilt_agent_is_marked", bites: &["g28"] },
+    Mutant { name: "stop_is_not_told", bites: &["g29"] },
     Mutant { name: "stuck_loop_goes_on", bites: &["g30"] },
     Mutant { name: "completed_turn_keeps_mark", bites: &["g31"] },
+    Mutant { name: "reply_is_not_owed", bites: &["g32"] },
     // Only a power cut shows it: the crash campaign's cuts turn red.
     Mutant { name: "no_sync", bites: &[] },
 ];

@@ -152,7 +152,9 @@ impl Asked<'_> {
                     Err(error) => Err(error.into()),
                 }
             }
-            (Slash::Retry | Slash::Continue, Some(session), Some(run)) => self.again(slash, &session, run).await,
+            (Slash::Retry | Slash::Continue, Some(session), Some(run)) => {
+                self.again(slash, &session, run).await
+            }
             (Slash::Stop, ..) => said("Nothing is running."),
             (Slash::Undo | Slash::Retry | Slash::Continue, ..) => said("There is nothing here yet."),
             (Slash::Status, ..) => self.status().await,
@@ -245,7 +247,10 @@ mod tests {
     fn commands_are_told_from_messages() {
         assert_eq!(Slash::read("/new"), Some(Slash::New));
         assert_eq!(Slash::read(" /STOP "), Some(Slash::Stop));
-        assert_eq!(Slash::read("/queue hello there"), Some(Slash::Say(PostMode::Queue, "hello there".into())));
+        assert_eq!(
+            Slash::read("/queue hello there"),
+            Some(Slash::Say(PostMode::Queue, "hello there".into()))
+        );
         assert_eq!(Slash::read("/steer"), Some(Slash::Help));
         assert_eq!(Slash::read("/model small one"), Some(Slash::Model(Some("small one".into()))));
         assert_eq!(Slash::read("/frobnicate"), Some(Slash::Unknown("frobnicate".into())));

@@ -112,7 +112,7 @@ impl Gateway {
 
     async fn notice(&self, session: SessionId, restart: bool) {
         let Ok(state) = self.0.hub.open(session).state().await else { return };
-        let Some((turn, run)) = state.open() else { return };
+        let Some((turn, run)) = state.open().filter(|_| !fault::planted("stop_is_not_told")) else { return };
         let Some(chat) = turn.message.from.as_ref().and_then(|from| ChatKey::from_text(&from.chat)) else {
             return;
         };
@@ -133,7 +133,8 @@ impl Gateway {
 
     /// How each platform is.
     pub fn health(&self) -> Vec<PlatformHealth> {
-        let told = |(platform, health): &(Arc<dyn Platform>, Health)| health.told(platform.name(), platform.kind());
+        let told =
+            |(platform, health): &(Arc<dyn Platform>, Health)| health.told(platform.name(), platform.kind());
         self.0.platforms.iter().map(told).collect()
     }
 

@@ -9,10 +9,16 @@ pub enum State {
     /// It was not heard of yet.
     Starting,
     Receiving,
-    Away { reason: String },
+    Away {
+        reason: String,
+    },
     /// Another process receives with the same credentials.
-    Elsewhere { reason: String },
-    Unauthorized { reason: String },
+    Elsewhere {
+        reason: String,
+    },
+    Unauthorized {
+        reason: String,
+    },
 }
 
 impl State {

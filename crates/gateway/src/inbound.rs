@@ -103,7 +103,7 @@ async fn take_all(shared: &Shared, at: usize, events: Vec<Inbound>) -> Result<()
 }
 
 /// The key of the chat in which something was said: in a group everybody has their own, in a thread all share one.
-fn chat_of(platform: &str, event: &Inbound) -> ChatKey {
+fn key_of(platform: &str, event: &Inbound) -> ChatKey {
     let Place { kind, chat, thread } = event.place.clone();
     let own = kind == ChatKind::Group && thread.is_none();
     let sender = own.then(|| event.sender.id.clone());
@@ -119,7 +119,7 @@ async fn take(shared: &Shared, at: usize, event: Inbound) -> Result<(), Held> {
         return greet_stranger(shared, platform.as_ref(), &event).await;
     };
     health.received();
-    let chat = chat_of(platform.name(), &event);
+    let chat = key_of(platform.name(), &event);
     let arriving = Arriving { shared, platform: platform.as_ref(), chat, user, event: &event };
     match &event.what {
         What::Invited => {
@@ -261,6 +261,7 @@ impl Arriving<'_> {
                     let blob = kept.map_err(|error| {
                         Held::Command(CommandError::Unavailable { reason: error.to_string() })
                     })?;
+                    self.shared.register.note_file(self.user, &blob)?;
                     let (name, media_type) = (file.name.clone(), file.media_type.clone());
                     attachments.push(Attachment { name, media_type, blob, size_bytes });
                 }
@@ -270,12 +271,12 @@ impl Arriving<'_> {
                 }
             }
         }
-        let from = FromChat {
+        let from = Box::new(FromChat {
             chat: self.chat.to_text(),
             message: id.0.clone(),
             peer: sender.id.clone(),
             sender: Some(sender.name.clone()),
-        };
+        });
         let model = self.shared.register.model_of(&from.chat)?;
         let device = Some(self.platform.name().to_owned());
         Ok(Message { text, attachments, model, device, from: Some(from) })

@@ -13,6 +13,7 @@
 //! 5. After a restart, what is owed is brought first; then receiving goes on where it was.
 
 mod commands;
+pub mod format;
 mod gateway;
 mod health;
 mod inbound;

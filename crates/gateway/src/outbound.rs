@@ -116,11 +116,27 @@ fn send_courier(shared: &Shared, session: SessionId) {
     if shared.couriers.begin(session) {
         let shared = shared.clone();
         spawn::spawn(async move {
+            let _at_work = AtWork { couriers: &shared.couriers, session };
             tokio::select! {
                 () = shared.stop.cancelled() => {}
                 () = courier(&shared, session) => {}
             }
         });
+    }
+}
+
+/// A courier under way. One that fails in a way that nobody thought of leaves room for the next.
+struct AtWork<'a> {
+    couriers: &'a Couriers,
+    session: SessionId,
+}
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.couriers.looks(self.session);
+            self.couriers.ends(self.session);
+        }
     }
 }
 
@@ -181,6 +197,7 @@ async fn bring(shared: &Shared, session: SessionId) -> Result<(), Broken> {
             again: Duration::ZERO,
             edited_at: None,
             typed_at: None,
+            has_turn: false,
         };
         delivering.run(&mut log).await?;
     }
@@ -250,6 +267,8 @@ struct Delivering<'a> {
     again: Duration,
     edited_at: Option<Instant>,
     typed_at: Option<Instant>,
+    /// Whether the platform lets the next message go out.
+    has_turn: bool,
 }
 
 impl Delivering<'_> {
@@ -371,16 +390,20 @@ impl Delivering<'_> {
         Next::Wait(TYPING)
     }
 
-    async fn send(
-        &mut self,
-        log: &mut Log,
-        at: usize,
-        text: String,
-        repeated: bool,
-    ) -> Result<Next, Broken> {
+    async fn send(&mut self, log: &mut Log, at: usize, text: String, repeated: bool) -> Result<Next, Broken> {
         let part = u32::try_from(at).unwrap_or(u32::MAX);
+        if !std::mem::take(&mut self.has_turn) {
+            // The answer may have grown meanwhile, so that it is looked at again.
+            return Ok(match self.platform.turn(&self.to).await {
+                Ok(()) => {
+                    self.has_turn = true;
+                    Next::Again
+                }
+                Err(SendError::NotSent { retry_after, .. }) => self.later(retry_after),
+                Err(_) => self.later(None),
+            });
+        }
         log.note(&self.owed, DeliveryStep::Attempt { part }).await?;
-        fault_hit("delivery.before_send");
         if repeated {
             self.health.repeated();
         }
@@ -389,7 +412,6 @@ impl Delivering<'_> {
         let key = self.key(log, at);
         match self.platform.send(&self.to, message, key).await {
             Ok(MessageId(receipt)) => {
-                fault_hit("delivery.before_receipt");
                 self.health.sent();
                 self.again = Duration::ZERO;
                 self.shown.insert(at, text);
@@ -454,12 +476,6 @@ impl Delivering<'_> {
         self.again = (self.again * 2).clamp(Duration::from_millis(250), AGAIN_MAX);
         Next::Wait(retry_after.unwrap_or(self.again))
     }
-}
-
-/// A place at which a test lets the process end.
-fn fault_hit(point: &'static str) {
-    // Nothing is returned from here: a point that asks for an error has none to give.
-    drop(fault::hit(point));
 }
 
 /// What the agent said, and behind it how it ended.

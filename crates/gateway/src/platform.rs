@@ -1,8 +1,13 @@
 //! What a messaging platform must be able to do, and how it tells what became of it. `adding/platform.md` says how to add one.
 
+pub mod matrix;
+pub mod telegram;
+pub mod webhook;
+
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use session::{ChatKey, ChatKind};
 
@@ -26,14 +31,16 @@ pub trait Platform: Send + Sync + 'static {
     /// May be dropped while it waits.
     fn receive(&self, cursor: Option<String>) -> BoxFuture<'_, Result<Batch, ReceiveError>>;
 
+    /// Waits until a message may be sent to a chat, as the platform's rates allow, and keeps that turn for the next [`Self::send`]
+    /// there. It is waited for before a message is noted as about to be sent: a message that waits is not in doubt.
+    fn turn(&self, _to: &Place) -> BoxFuture<'_, Result<(), SendError>> {
+        std::future::ready(Ok(())).boxed()
+    }
+
     /// Sends a message to a chat. `key` is the same whenever the same message is sent again; a platform that can, uses it to
     /// show the message once.
-    fn send(
-        &self,
-        to: &Place,
-        message: Outbound,
-        key: String,
-    ) -> BoxFuture<'_, Result<MessageId, SendError>>;
+    fn send(&self, to: &Place, message: Outbound, key: String)
+    -> BoxFuture<'_, Result<MessageId, SendError>>;
 
     /// Puts other text in place of a message that was sent. Doing it twice is as good as once. Only where `abilities` say so.
     fn edit(
@@ -44,24 +51,26 @@ pub trait Platform: Send + Sync + 'static {
         key: String,
     ) -> BoxFuture<'_, Result<(), SendError>>;
 
+    /// Whether there is room in a place for what could as well be left out: the edits of an answer that grows. Under load there
+    /// is none, and who asks sends the whole answer alone.
+    fn slack(&self, _to: &Place) -> bool {
+        true
+    }
+
     /// Shows for a few seconds that an answer is being written. Nothing depends on it.
     fn typing(&self, to: &Place) -> BoxFuture<'_, ()>;
 
     /// Fetches a file that came with a message; at most so many bytes.
     fn fetch(&self, file: &InboundFile, most: usize) -> BoxFuture<'_, Result<Bytes, SendError>>;
 
-    /// Goes into a chat that it was asked into. Nothing to do on most platforms.
-    fn accept(&self, _to: &Place) -> BoxFuture<'_, Result<(), SendError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    /// Whether something that need not be sent can be sent now without anything else waiting for it.
-    fn slack(&self, _to: &Place) -> bool {
-        true
-    }
-
     /// Asks the platform who this account is there: shows that address and credentials are right.
     fn who_am_i(&self) -> BoxFuture<'_, Result<String, ReceiveError>>;
+
+    /// Enters a chat that this account was asked into. Doing it twice is as good as once. Where nobody is asked, whoever writes
+    /// is already in: nothing is to be done.
+    fn accept(&self, _to: &Place) -> BoxFuture<'_, Result<(), SendError>> {
+        std::future::ready(Ok(())).boxed()
+    }
 }
 
 /// What differs between platforms.

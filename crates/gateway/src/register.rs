@@ -1,7 +1,7 @@
 //! What the gateway must know again after a restart beside the logs of sessions: how far each platform was read, who is let in,
 //! and what was taken of what they told. The server keeps it.
 
-use session::{SessionId, UserId};
+use session::{BlobHash, SessionId, UserId};
 
 /// Keeps it. Every answer is durable when it is given.
 pub trait Register: Send + Sync + 'static {
@@ -23,6 +23,12 @@ pub trait Register: Send + Sync + 'static {
     /// # Errors
     /// When nothing can be read: then nobody is let in.
     fn user_of(&self, platform: &str, peer: &str) -> Result<Option<UserId>, RegisterError>;
+
+    /// Notes that a user brought a file, so that they can read it.
+    ///
+    /// # Errors
+    /// When it was not kept.
+    fn note_file(&self, user: UserId, file: &BlobHash) -> Result<(), RegisterError>;
 
     /// A stranger wants to be let in.
     ///

@@ -41,8 +41,7 @@ pub(crate) const REPEATED: &str = "↻ Sent again: it is not known whether this 
 const STOPPED: &str = "⏹ Stopped. Everything above is kept.";
 
 /// Behind an answer that was interrupted and does not go on by itself.
-const INTERRUPTED: &str =
-    "⏸ Interrupted. Everything above is kept; /continue goes on, or just write.";
+const INTERRUPTED: &str = "⏸ Interrupted. Everything above is kept; /continue goes on, or just write.";
 
 /// Behind an answer that is not complete.
 pub(crate) fn ending(marker: &Marker) -> Option<String> {

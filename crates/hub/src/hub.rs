@@ -535,6 +535,14 @@ impl Hub {
         }
     }
 
+    /// Lets no new run start from now on, keeps messages, and waits for those that are going on, at most so long.
+    pub async fn hold_runs(&self, most: Duration) {
+        self.shared.draining.store(true, Ordering::Release);
+        let mut open = self.shared.open_runs.subscribe();
+        // Running out of time is what the interrupt is for.
+        drop(tokio::time::timeout(most, open.wait_for(|count| *count == 0)).await);
+    }
+
     /// Stops: no new run starts, messages are kept and wait, runs have until `timeout` to end, those still going on
     /// are interrupted with `reason`, and every writer keeps its state and ends.
     pub async fn drain(&self, reason: InterruptReason, timeout: Duration) {
@@ -542,9 +550,7 @@ impl Hub {
         if fault::planted("drain_marks_its_begin") {
             self.mark_every_writer(reason).await;
         }
-        let mut open = self.shared.open_runs.subscribe();
-        // Running out of time is what the interrupt is for.
-        drop(tokio::time::timeout(timeout, open.wait_for(|count| *count == 0)).await);
+        self.hold_runs(timeout).await;
         let writers = self.shared.registry().writers();
         let retired = writers.iter().map(|(session, mailbox)| async move {
             if let Err(error) = interrupt(mailbox, reason).await {

@@ -22,6 +22,7 @@ use crate::answering::Answering;
 use crate::config::Config;
 use crate::housekeeping::Housekeeping;
 use crate::http::{self, App, Desks, Front};
+use crate::messaging::Messaging;
 use crate::metrics::Figures;
 use crate::models::Offered;
 use crate::openid::OpenId;
@@ -36,6 +37,9 @@ use crate::{file, people, tls};
 
 /// How long the store has to close.
 const CLOSING_MAX: Duration = Duration::from_secs(20);
+
+/// How long what is written has to reach its chats once the runs are over.
+const DELIVERING_MAX: Duration = Duration::from_secs(5);
 
 /// A server that is ready to be run.
 pub(crate) struct Server {
@@ -116,6 +120,7 @@ impl Server {
             },
             throttle: Arc::new(Throttle::default()),
             passkeys: Arc::new(Passkeys::default()),
+            messaging: Messaging::open(config, &hub, people.clone(), offered.clone(), &vault)?,
             openid: Arc::new(OpenId::new(&config.openid, &vault)?),
             vault,
             figures: Figures::start(hub.clone(), people.clone(), &config.data)?,
@@ -155,21 +160,31 @@ impl Server {
         http::router(self.app.clone()).0
     }
 
-    /// Serves until `asked` to stop, then drains: messages are kept, runs have their time, everything is closed.
-    pub(crate) async fn run(self, asked: impl Future<Output = ()>) {
+    /// Serves until `asked` to stop, then drains: chats are told, messages are kept, runs have their time, what was written
+    /// goes out, everything is closed. Says how it was asked.
+    pub(crate) async fn run(self, asked: impl Future<Output = Stopping>) -> Stopping {
         let accepting = CancellationToken::new();
         self.ready.store(true, Ordering::Release);
         crate::spawn::spawn(self.app.desks.clone().watch_access());
         crate::spawn::spawn(self.housekeeping.keep(self.stop.clone()));
+        let gateway = self.app.messaging.gateway.clone();
+        gateway.start();
         let (router, _) = http::router(self.app);
         let serving = crate::spawn::spawn(http::serve(self.listener, self.tls, router, accepting.clone()));
         supervisor::ready();
         crate::spawn::spawn(supervisor::keep_alive(self.hub.clone(), self.stop.clone()));
-        asked.await;
+        let how = asked.await;
         supervisor::stopping(self.drain);
         self.ready.store(false, Ordering::Release);
         tracing::info!(runs = self.hub.open_runs(), "stopping: messages are kept, no run starts");
-        self.hub.drain(InterruptReason::ShutdownTimeout, self.drain).await;
+        gateway.tell_stopping(how == Stopping::Restart).await;
+        self.hub.hold_runs(self.drain).await;
+        gateway.finish(DELIVERING_MAX).await;
+        let reason = match how {
+            Stopping::Stop => InterruptReason::ShutdownTimeout,
+            Stopping::Restart => InterruptReason::RestartTimeout,
+        };
+        self.hub.drain(reason, Duration::ZERO).await;
         self.stop.cancel();
         accepting.cancel();
         if let Err(error) = serving.await {
@@ -178,7 +193,16 @@ impl Server {
         // The next start would do what is not done in time.
         drop(tokio::time::timeout(CLOSING_MAX, self.hub.close()).await);
         tracing::info!("stopped");
+        how
     }
+}
+
+/// How the server was asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopping {
+    Stop,
+    /// Its supervisor starts it again.
+    Restart,
 }
 
 /// What tools may look at.

@@ -4,6 +4,7 @@ mod backup;
 mod client;
 mod doctor;
 mod export;
+mod gateway;
 mod init;
 mod secret;
 mod selftest;
@@ -105,6 +106,9 @@ enum Command {
     /// Add users, give them passwords, shut them out.
     #[command(subcommand)]
     User(user::User),
+    /// The messaging gateway of the running server: how it is, and who is let in.
+    #[command(subcommand)]
+    Gateway(gateway::Gateway),
     /// Kill a server of its own at random under load, on a scratch store, and prove that nothing is lost.
     Selftest(selftest::Selftest),
 }
@@ -137,6 +141,7 @@ async fn dispatch(everturn: Everturn) -> anyhow::Result<ExitCode> {
         Command::Talk { session } => talk::run(client()?, session).await,
         Command::Send { session, no_wait, text } => send::run(client()?, session, text, no_wait).await,
         Command::Tail { session, after, once } => tail::run(client()?, session, after, once).await,
+        Command::Gateway(gateway) => gateway.run(&client()?).await,
         Command::Sessions { count } => sessions::run(&client()?, count).await,
         Command::Doctor => doctor::run(&config, &path).await,
         Command::Backup { directory } => backup::make(&config, &directory),

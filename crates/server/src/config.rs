@@ -1,6 +1,7 @@
 //! The configuration: one TOML file, every field documented, each overridable by the environment.
 
 mod openid;
+mod platforms;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use session::AfterCrash;
 use utoipa::ToSchema;
 
 pub(crate) use openid::{OpenIdConfig, RoleConfig};
+pub(crate) use platforms::{PlatformConfig, PlatformKind};
 
 /// Everything that can be set. `docs/configuration.md` shows the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -55,6 +57,9 @@ pub(crate) struct Config {
     /// Providers of identities that people can log in through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) openid: Vec<OpenIdConfig>,
+    /// Accounts on messaging platforms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) platforms: Vec<PlatformConfig>,
     /// Those of [`CHANGEABLE`] that the environment says: nothing else can change them.
     #[serde(skip)]
     pub(crate) in_environment: Vec<&'static str>,
@@ -247,6 +252,7 @@ impl Default for Config {
             run: RunConfig::default(),
             models: Vec::new(),
             openid: Vec::new(),
+            platforms: Vec::new(),
             in_environment: Vec::new(),
         }
     }
@@ -289,6 +295,7 @@ impl Config {
             bail!("`hosts` has names without scheme or port; this is not one: `{host}`");
         }
         openid::check(&self.openid)?;
+        platforms::check(&self.platforms)?;
         for model in &self.models {
             if !(model.url.starts_with("http://") || model.url.starts_with("https://")) {
                 bail!("the url of model `{}` is not one: {}", model.name, model.url);

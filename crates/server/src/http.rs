@@ -20,6 +20,7 @@ use axum::middleware;
 use axum::response::IntoResponse;
 use utoipa::OpenApi;
 
+use crate::messaging::Messaging;
 use crate::metrics::Figures;
 use crate::models::Offered;
 use crate::openid::OpenId;
@@ -50,6 +51,7 @@ pub(crate) struct App {
     pub(crate) offered: Arc<Offered>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) tasks: Tasks,
+    pub(crate) messaging: Messaging,
     pub(crate) figures: Figures,
     /// Whether sessions are kept on PostgreSQL.
     pub(crate) on_postgres: bool,
@@ -111,6 +113,7 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::audit::add(gate);
     let gate = route::secrets::add(gate);
     let gate = route::shares::add(gate);
+    let gate = route::gateway::add(gate);
     let gate = route::health::add(gate);
     let gate = route::metrics::add(gate);
     let gate = route::server::add(gate);

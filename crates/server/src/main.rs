@@ -38,6 +38,7 @@ mod export;
 mod file;
 mod housekeeping;
 mod http;
+mod messaging;
 mod metrics;
 mod models;
 mod openid;

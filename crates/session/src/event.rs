@@ -156,7 +156,7 @@ pub enum Event {
     MemoryCommitEnded { commit: Seq, first: u64, last: u64, outcome: CommitOutcome },
 
     /// What answers the turn from run `answer` on goes to the chat that its message came from.
-    DeliveryOwed { turn: TurnId, answer: RunId, to: FromChat },
+    DeliveryOwed { turn: TurnId, answer: RunId, to: Box<FromChat> },
     /// A part of the answer is about to be sent. Without a receipt after it, it may have arrived.
     DeliveryAttempted { answer: RunId, part: u32 },
     /// The part that was about to be sent surely did not arrive.
@@ -186,7 +186,7 @@ pub struct Message {
     pub device: Option<String>,
     /// The chat that it came from, if it came from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<FromChat>,
+    pub from: Option<Box<FromChat>>,
 }
 
 impl Message {

@@ -43,8 +43,8 @@ mod view;
 
 pub use chat::{ChatKey, ChatKind, ResumeMark, ResumeReason};
 pub use command::{Command, Journal, Progress};
-pub use delivery::{DeliveredPart, Delivery, DeliveryOutcome, DeliveryStep, FromChat};
 pub use decide::{Accepted, Context, Decision, Rejected, Runs, decide};
+pub use delivery::{DeliveredPart, Delivery, DeliveryOutcome, DeliveryStep, FromChat};
 pub use effect::{Effect, MemoryCommit};
 pub use entry::{Damage, Entry, Hash, Link, hex};
 pub use event::{

@@ -6,6 +6,7 @@
 
 mod credentials;
 mod drafts;
+mod gateway;
 mod identities;
 mod models;
 mod passkeys;
@@ -27,6 +28,7 @@ use session::{BlobHash, Time, UserId};
 use uuid::Uuid;
 
 pub use credentials::{Credential, NewCredential};
+pub use gateway::{GatewayPairing, GatewayPeer, GatewayTaken, PAIRING_LASTS_MICROS};
 pub use models::{KeptModel, MODELS_MAX};
 pub use passkeys::{PASSKEYS_MAX, Passkey};
 pub use preferences::Preferences;
@@ -40,13 +42,14 @@ pub const PEOPLE_FILE: &str = "people.db";
 /// Marks a file as ours: "EvTp".
 const APPLICATION_ID: i64 = 0x4576_5470;
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("people/schema.sql"),
     include_str!("people/projects.sql"),
     include_str!("people/secrets.sql"),
     include_str!("people/drafts.sql"),
     include_str!("people/signin.sql"),
     include_str!("people/settings.sql"),
+    include_str!("people/gateway.sql"),
 ];
 const VERSION: usize = MIGRATIONS.len();
 /// How long a change waits for another process that changes the file.

@@ -61,17 +61,7 @@ impl Client {
         headers: &str,
         body: &Value,
     ) -> anyhow::Result<(u16, Vec<u8>)> {
-        let mut socket = self.connect(method, path, headers, &body.to_string())?;
-        let mut bytes = Vec::new();
-        socket.read_to_end(&mut bytes)?;
-        let end = find(&bytes, b"\r\n\r\n").context("a reply has a head")?;
-        let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
-        let status = head.split_whitespace().nth(1).context("a reply has a status")?.parse()?;
-        let mut body = bytes.split_off(end + 4);
-        if head.contains("transfer-encoding: chunked") {
-            body = unchunked(&body);
-        }
-        Ok((status, body))
+        whole_reply(self.connect(method, path, headers, &body.to_string())?)
     }
 
     /// Asks something that must be done.
@@ -215,6 +205,20 @@ pub fn parse(text: &str) -> Event {
         }
     }
     event
+}
+
+/// Reads a reply to the end of its connection: its status and its body.
+pub(crate) fn whole_reply(mut socket: TcpStream) -> anyhow::Result<(u16, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    socket.read_to_end(&mut bytes)?;
+    let end = find(&bytes, b"\r\n\r\n").context("a reply has a head")?;
+    let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+    let status = head.split_whitespace().nth(1).context("a reply has a status")?.parse()?;
+    let mut body = bytes.split_off(end + 4);
+    if head.contains("transfer-encoding: chunked") {
+        body = unchunked(&body);
+    }
+    Ok((status, body))
 }
 
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {

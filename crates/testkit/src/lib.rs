@@ -11,13 +11,17 @@ pub mod crash;
 pub mod cuts;
 pub mod dice;
 pub mod memory;
+pub mod platform_suite;
 pub mod postgres;
 pub mod races;
 pub mod refusing;
 pub mod report;
 #[cfg(feature = "inject")]
 pub mod sim;
+pub mod swallow;
 pub mod sweeps;
+pub mod synapse;
+pub mod telegram;
 pub mod trial;
 pub mod upgrades;
 pub mod world;

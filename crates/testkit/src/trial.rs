@@ -87,6 +87,8 @@ pub struct Setup {
     pub window_tokens: u64,
     /// Where sessions are kept, when it is not in the data directory.
     pub postgres: Option<String>,
+    /// What else the configuration says, at its end.
+    pub more: String,
 }
 
 impl Setup {
@@ -108,6 +110,7 @@ impl Setup {
             tools: true,
             window_tokens: 1_000_000,
             postgres: None,
+            more: String::new(),
         })
     }
 
@@ -136,7 +139,8 @@ impl Setup {
         let config = format!(
             "data = {data:?}\n{postgres}listen = \"127.0.0.1:{port}\"\ndrain_seconds = 5\n[[models]]\nname = \"trial\"\n\
              provider = {provider:?}\nurl = {model_url:?}\nmodel = {model:?}\ntakes_prefix = {takes_prefix}\n\
-             tools = {tools}\nwindow_tokens = {window_tokens}\noutput_tokens_max = {output_tokens_max}\n"
+             tools = {tools}\nwindow_tokens = {window_tokens}\noutput_tokens_max = {output_tokens_max}\n{}",
+            self.more
         );
         Ok(std::fs::write(self.config(), config)?)
     }
@@ -201,6 +205,18 @@ pub fn scripted_model() -> anyhow::Result<(Process, u16)> {
         Process(Command::new(binary("scripted-model")?).arg(port.to_string()).stdin(Stdio::null()).spawn()?);
     wait_for_port(port, READY_MAX)?;
     Ok((model, port))
+}
+
+/// Waits until something is so, looking again and again.
+///
+/// # Panics
+/// When it never is.
+pub fn until(mut so: impl FnMut() -> bool) {
+    let deadline = now() + READY_MAX;
+    while !so() {
+        assert!(now() < deadline, "it never came to be");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Waits until something listens.

@@ -97,6 +97,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/gateway": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How the gateway is. */
+        get: operations["tell"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gateway/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lets the stranger in who was told this code. */
+        post: operations["approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gateway/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Shuts somebody out. What is being written to them goes no further. */
+        post: operations["remove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gateway/test/{platform}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks a platform who its account is there. */
+        post: operations["test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/health": {
         parameters: {
             query?: never;
@@ -108,6 +176,23 @@ export interface paths {
         get: operations["health"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hooks/{platform}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What others bring to a webhook, signed. Answered well once it is durable. */
+        post: operations["hook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1297,6 +1382,15 @@ export interface components {
              */
             run: number;
         };
+        ApproveBody: {
+            /** @description What the stranger was told. */
+            code: string;
+            /**
+             * Format: uuid
+             * @description In whose sessions they speak; left out: in the caller's.
+             */
+            user?: string | null;
+        };
         /** @description A file that came with a message, kept by its content's hash. */
         Attachment: {
             blob: components["schemas"]["BlobHash"];
@@ -1492,6 +1586,38 @@ export interface components {
         DefaultBody: {
             /** @description One of the models. */
             name: string;
+        };
+        /** @description One message on a platform. */
+        DeliveredPart: {
+            /**
+             * Format: int32
+             * @description How often it was about to be sent.
+             */
+            attempts: number;
+            /** @description The platform's own name of it, once it is known to have arrived. */
+            receipt?: string | null;
+        };
+        /** @description An answer on its way to a chat. */
+        Delivery: {
+            /** @description The first run of the answer. */
+            answer: components["schemas"]["RunId"];
+            outcome?: components["schemas"]["DeliveryOutcome"] | null;
+            /** @description What was sent of it so far, in order. */
+            parts: components["schemas"]["DeliveredPart"][];
+            to: components["schemas"]["FromChat"];
+            turn: components["schemas"]["TurnId"];
+        };
+        /** @description How a delivery ended. */
+        DeliveryOutcome: "delivered" | "doubtful" | {
+            /** @description The platform does not take it. */
+            refused: {
+                reason: string;
+            };
+        } | {
+            /** @description Nobody is to have it any more: the turn was taken back, or its author is no longer let in. */
+            withdrawn: {
+                reason: string;
+            };
         };
         /** @description The disk that the data directory is on. */
         DiskBody: {
@@ -1766,6 +1892,41 @@ export interface components {
                 last: number;
                 outcome: components["schemas"]["CommitOutcome"];
             };
+        } | {
+            /** @description What answers the turn from run `answer` on goes to the chat that its message came from. */
+            delivery_owed: {
+                answer: components["schemas"]["RunId"];
+                to: components["schemas"]["FromChat"];
+                turn: components["schemas"]["TurnId"];
+            };
+        } | {
+            /** @description A part of the answer is about to be sent. Without a receipt after it, it may have arrived. */
+            delivery_attempted: {
+                answer: components["schemas"]["RunId"];
+                /** Format: int32 */
+                part: number;
+            };
+        } | {
+            /** @description The part that was about to be sent surely did not arrive. */
+            delivery_unsent: {
+                answer: components["schemas"]["RunId"];
+                /** Format: int32 */
+                part: number;
+            };
+        } | {
+            /** @description A part arrived; `receipt` is the platform's own name of it. */
+            part_delivered: {
+                answer: components["schemas"]["RunId"];
+                /** Format: int32 */
+                part: number;
+                receipt: string;
+            };
+        } | {
+            /** @description Nothing more of the answer goes to the chat, unless it goes on. */
+            delivery_ended: {
+                answer: components["schemas"]["RunId"];
+                outcome: components["schemas"]["DeliveryOutcome"];
+            };
         };
         FinishPasskeyBody: {
             /** Format: uuid */
@@ -1802,6 +1963,28 @@ export interface components {
              * @description None for a session's name.
              */
             turn?: number | null;
+        };
+        /** @description Where a message came from, when that was a chat, and so where its answer goes. */
+        FromChat: {
+            /** @description The chat, by its stored key. */
+            chat: string;
+            /** @description The platform's own name of the message. */
+            message: string;
+            /** @description Who said it, by the platform's own id. */
+            peer: string;
+            /** @description What others see of them there. Anybody can choose any. */
+            sender?: string | null;
+        };
+        GatewayBody: {
+            peers: components["schemas"]["PeerBody"][];
+            platforms: components["schemas"]["PlatformBody"][];
+            /** @description Strangers who wait to be let in. */
+            strangers: components["schemas"]["StrangerBody"][];
+            /**
+             * Format: int64
+             * @description Sessions that owe an answer to a chat.
+             */
+            undelivered: number;
         };
         /** @description A link of the chain: the first 16 bytes of SHA-256 over the predecessor's link and this entry. */
         Hash: number[];
@@ -1974,6 +2157,7 @@ export interface components {
             attachments?: components["schemas"]["Attachment"][];
             /** @description Which of its author's devices or programs it came from, as the server calls it. */
             device?: string | null;
+            from?: components["schemas"]["FromChat"] | null;
             /** @description The model that is asked, by the name that it has here; the server's first one if none is named. */
             model?: string | null;
             text: string;
@@ -2171,6 +2355,19 @@ export interface components {
             /** @description The password until now; left out when there is none yet. */
             old?: string | null;
         };
+        PeerBody: {
+            name: string;
+            /** @description The platform's own id of them. */
+            peer: string;
+            platform: string;
+            /** Format: int64 */
+            since: number;
+            /**
+             * Format: uuid
+             * @description In whose sessions they speak.
+             */
+            user: string;
+        };
         /** @description A piece of a run's output. */
         Piece: {
             Text: string;
@@ -2184,6 +2381,30 @@ export interface components {
                 message: components["schemas"]["Message"];
                 turn: components["schemas"]["TurnId"];
             };
+        };
+        PlatformBody: {
+            /** @description `matrix`, `telegram` or `webhook`. */
+            kind: string;
+            name: string;
+            /** @description Why it does not receive. */
+            reason?: string | null;
+            /**
+             * Format: int64
+             * @description Events of people who are let in, since the start.
+             */
+            received: number;
+            /**
+             * Format: int64
+             * @description Messages that were sent again because it is not known whether they arrived, since the start.
+             */
+            repeated: number;
+            /**
+             * Format: int64
+             * @description Messages that arrived, since the start.
+             */
+            sent: number;
+            /** @description `starting`, `receiving`, `away`, `elsewhere` or `unauthorized`. */
+            state: string;
         };
         /** @description A message to post. */
         PostBody: {
@@ -2288,6 +2509,10 @@ export interface components {
          * @enum {string}
          */
         RecoveryOutcome: "recovered" | "neutral";
+        RemoveBody: {
+            peer: string;
+            platform: string;
+        };
         /** @description What an interruption leaves on a session: its next turn is told, and only a completed one takes it away. */
         ResumeMark: {
             at?: components["schemas"]["Time"] | null;
@@ -2437,6 +2662,8 @@ export interface components {
             after?: components["schemas"]["SessionId"] | null;
             archived: boolean;
             created_at: components["schemas"]["Time"];
+            /** @description What is owed to chats, in the order in which it was asked for, and what ended last. */
+            deliveries?: components["schemas"]["Delivery"][];
             /** @description The ids that lead here. */
             ids: components["schemas"]["SessionId"][];
             /**
@@ -2575,6 +2802,14 @@ export interface components {
             /** @description Whether anything can be kept at the moment. */
             writable: boolean;
         };
+        StrangerBody: {
+            /** Format: int64 */
+            asked_at: number;
+            /** @description What they call themselves. */
+            name: string;
+            peer: string;
+            platform: string;
+        };
         /** @description A stretch of text; `hit` when it is one of the words that were looked for. */
         Stretch: {
             hit: boolean;
@@ -2633,6 +2868,12 @@ export interface components {
             ok: boolean;
             /** @description What happened, for a person. */
             told: string;
+        };
+        TestedBody: {
+            /** @description Who the account is on its platform. */
+            account?: string | null;
+            /** @description Why that could not be told. */
+            problem?: string | null;
         };
         /**
          * Format: int64
@@ -2739,6 +2980,8 @@ export interface components {
             /** @description Whether the turns taken back last can be put back. */
             can_put_back: boolean;
             created_at: components["schemas"]["Time"];
+            /** @description Answers that go to chats, and what became of the latest. */
+            deliveries?: components["schemas"]["Delivery"][];
             origin?: components["schemas"]["SessionId"] | null;
             /** @description Completed turns that wait to be taken into memory, oldest first. */
             owed?: components["schemas"]["OwedView"][];
@@ -2925,6 +3168,122 @@ export interface operations {
             };
         };
     };
+    tell: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatewayBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    approve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApproveBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PeerBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RemoveBody"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                platform: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestedBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     health: {
         parameters: {
             query?: never;
@@ -2940,6 +3299,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Healthy"];
+                };
+            };
+        };
+    };
+    hook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                platform: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/plain": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };

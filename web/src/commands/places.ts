@@ -21,6 +21,7 @@ export const PLACES: readonly Place[] = [
   { path: "/settings/appearance", title: () => i18n.t("Appearance and language") },
   { path: "/settings/access", title: () => i18n.t("Access") },
   { path: "/settings/people", title: () => i18n.t("People"), owners: true },
+  { path: "/settings/messaging", title: () => i18n.t("Messaging"), owners: true },
   { path: "/settings/data", title: () => i18n.t("Data"), owners: true },
   { path: "/server", title: () => i18n.t("Server"), owners: true },
 ];

@@ -11,6 +11,7 @@ import { useUi } from "../shell/ui";
 import { useKnown, useSeconds } from "../shell/use";
 import { clockOf, spanOf } from "../shell/words";
 import { AnswerActions, SaidActions } from "./Actions";
+import { Delivered } from "./Delivered";
 import { useOther } from "./device";
 import { Edit } from "./Edit";
 import { MarkerLine } from "./MarkerLine";
@@ -43,7 +44,7 @@ export const Turn = memo(
         <div className="e">
           <span className="knot" />
           <div className="who">
-            <b>{i18n.t("You")}</b>
+            <b>{turn.message.from?.sender ?? i18n.t("You")}</b>
             <time className="num">{clockOf(turn.posted_at)}</time>
             <From message={turn.message} />
             <SaidActions turn={turn} session={session} newest={newest} />
@@ -60,6 +61,7 @@ export const Turn = memo(
               <AnswerActions turn={turn} session={session} newest={newest} live={live} />
             </div>
             <Parts key={turn.answer?.run ?? "none"} parts={parts} live={live} />
+            <Delivered session={session} turn={turn.turn} />
             {turn.marker != null && <MarkerLine marker={turn.marker} session={session} newest={newest} />}
           </div>
         )}

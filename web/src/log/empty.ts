@@ -28,4 +28,5 @@ export const EMPTY: State = {
   interrupted_in_a_row: 0,
   resume: null,
   memory: abandoned(),
+  deliveries: [],
 };

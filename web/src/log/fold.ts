@@ -1,6 +1,7 @@
 // The only function that changes a session's state: what an entry means. The twin of the server's `fold.rs`, held to the
 // same golden logs. Pure: a state is never changed, what did not change keeps its identity.
 
+import * as deliveries from "./deliveries";
 import { abandoned, begun, completed, ended, owes, reassigned, taken } from "./memory";
 import * as tags from "./tags";
 import type { Call, Entry, Event, EventOf, Piece, Queued, Run, RunEnd, State, Turn } from "./types";
@@ -177,6 +178,26 @@ const ARMS: Apply = {
     ...state,
     memory: ended(state.memory, commit, outcome),
   }),
+  delivery_owed: (state, { turn, answer, to }) => ({
+    ...state,
+    deliveries: deliveries.owed(state.deliveries ?? [], turn, answer, to),
+  }),
+  delivery_attempted: (state, { answer, part }) => ({
+    ...state,
+    deliveries: deliveries.attempted(state.deliveries ?? [], answer, part),
+  }),
+  delivery_unsent: (state, { answer, part }) => ({
+    ...state,
+    deliveries: deliveries.unsent(state.deliveries ?? [], answer, part),
+  }),
+  part_delivered: (state, { answer, part, receipt }) => ({
+    ...state,
+    deliveries: deliveries.arrived(state.deliveries ?? [], answer, part, receipt),
+  }),
+  delivery_ended: (state, { answer, outcome }) => ({
+    ...state,
+    deliveries: deliveries.ended(state.deliveries ?? [], answer, outcome),
+  }),
 };
 
 function apply(state: State, entry: Entry): State {
@@ -307,6 +328,7 @@ function beginBranch(state: State, id: string, origin: string, time: number): St
     interrupted_in_a_row: 0,
     resume: null,
     memory: abandoned(),
+    deliveries: [],
     title: title == null ? null : { Generated: "Person" in title ? title.Person : title.Generated },
   };
 }

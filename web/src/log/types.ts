@@ -20,6 +20,10 @@ export type View = Schemas["View"];
 export type TurnView = Schemas["TurnView"];
 export type Part = Schemas["Part"];
 export type Marker = Schemas["Marker"];
+export type Delivery = Schemas["Delivery"];
+export type DeliveredPart = Schemas["DeliveredPart"];
+export type DeliveryOutcome = Schemas["DeliveryOutcome"];
+export type FromChat = Schemas["FromChat"];
 export type Problem = Schemas["Problem"];
 export type Line = Schemas["Line"];
 

@@ -39,6 +39,7 @@ export function view(state: State): View {
     can_put_back: state.undone.length > 0 && state.open_run == null,
     ...(state.resume == null ? {} : { resume: state.resume }),
     ...(owed.length === 0 ? {} : { owed }),
+    ...((state.deliveries ?? []).length === 0 ? {} : { deliveries: state.deliveries }),
   };
 }
 

@@ -97,15 +97,17 @@ function Copies({ server, reread }: { server: ServerFigures | undefined; reread:
   const asked = useAsked<{ tasks: Task[] }>("/server/tasks");
   const doing = useDoing();
   const running = asked.value?.tasks.some(({ state }) => state === "running") === true;
+  const over = asked.value?.tasks.filter(({ state }) => state !== "running").length ?? 0;
   const { again } = asked;
   useEffect(() => {
     if (!running) return;
     const timer = setInterval(() => void again(), LOOK_EVERY);
-    return () => {
-      clearInterval(timer);
-      void reread();
-    };
-  }, [running, again, reread]);
+    return () => clearInterval(timer);
+  }, [running, again]);
+  // One that is over before it was seen to run counts as well.
+  useEffect(() => {
+    if (over > 0) void reread();
+  }, [over, reread]);
   const begin = (path: string, body: object) =>
     doing.run(i18n.t("begun"), async () => {
       await ask("POST", path, { body });

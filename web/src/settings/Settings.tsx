@@ -10,6 +10,7 @@ import { Access } from "./Access";
 import { AppearancePage } from "./AppearancePage";
 import { ConversationPage } from "./ConversationPage";
 import { Data } from "./Data";
+import { Messaging } from "./Messaging";
 import { Models } from "./Models";
 import { People } from "./People";
 import { Projects } from "./Projects";
@@ -56,6 +57,13 @@ function pages(): Page[] {
       title: i18n.t("People"),
       told: i18n.t("Who may use this server"),
       shows: People,
+      owners: true,
+    },
+    {
+      path: "messaging",
+      title: i18n.t("Messaging"),
+      told: i18n.t("Chat apps, and who may write from them"),
+      shows: Messaging,
       owners: true,
     },
     {

@@ -2,7 +2,7 @@
 
 import { i18n } from "@lingui/core";
 
-import type { Event, EventOf, Message, RunEnd } from "../log/types";
+import type { DeliveryOutcome, Event, EventOf, Message, RunEnd } from "../log/types";
 import { countOf } from "../shell/words";
 
 /** Who or what an entry is about: what filters go by. */
@@ -132,6 +132,14 @@ const SENTENCES: Sentences = {
             error: outcome.failed.error,
           }),
         ),
+  delivery_owed: ({ to }) =>
+    server(i18n.t("The answer goes to the chat with {who}.", { who: to.sender ?? to.peer })),
+  delivery_attempted: ({ part }) =>
+    server(i18n.t("Message {part} of the answer goes out.", { part: countOf(part + 1) })),
+  delivery_unsent: () => trouble(i18n.t("It was not sent yet; the platform did not take it.")),
+  part_delivered: ({ part }) =>
+    server(i18n.t("Message {part} of the answer arrived.", { part: countOf(part + 1) })),
+  delivery_ended: ({ outcome }) => deliveredWords(outcome),
 };
 
 function flagWords(flag: EventOf<"flag_set">["flag"], on: boolean): string {
@@ -215,4 +223,13 @@ export function sentence(event: object): Sentence {
 /** That another writer took the session up. */
 export function tookUp(writer: number): string {
   return i18n.t("The server took the session up again (writer {writer}).", { writer });
+}
+
+function deliveredWords(outcome: DeliveryOutcome): Sentence {
+  if (outcome === "delivered") return server(i18n.t("The answer arrived in its chat."));
+  if (outcome === "doubtful")
+    return trouble(i18n.t("It is not known whether the answer arrived in its chat; it was repeated."));
+  if ("refused" in outcome)
+    return trouble(i18n.t("The platform refused the answer: {reason}", { reason: outcome.refused.reason }));
+  return server(i18n.t("The answer was not sent on: {reason}", { reason: outcome.withdrawn.reason }));
 }

@@ -61,6 +61,14 @@ const TOLD: Record<string, [said: object, words: string]> = {
   ],
   memory_commit_accepted: [{ commit: 1, task: "t" }, "The memory took the turns and works on them."],
   memory_commit_ended: [{ commit: 1, first: 1, last: 2, outcome: "done" }, "The turns are in memory."],
+  delivery_owed: [
+    { turn: 1, answer: 2, to: { chat: "c", message: "m", peer: "7", sender: "Anna" } },
+    "The answer goes to the chat with Anna.",
+  ],
+  delivery_attempted: [{ answer: 2, part: 0 }, "Message 1 of the answer goes out."],
+  delivery_unsent: [{ answer: 2, part: 0 }, "It was not sent yet; the platform did not take it."],
+  part_delivered: [{ answer: 2, part: 1, receipt: "9" }, "Message 2 of the answer arrived."],
+  delivery_ended: [{ answer: 2, outcome: "delivered" }, "The answer arrived in its chat."],
 };
 
 describe("every kind of event that the server describes", () => {

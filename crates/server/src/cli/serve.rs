@@ -8,10 +8,13 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use super::terminal::{remark, say};
-use crate::app::Server;
+use crate::app::{Server, Stopping};
 use crate::config::{Config, environment};
 use crate::redact::CleanStderr;
 use crate::telemetry::Telemetry;
+
+/// Tells the supervisor to start it again.
+const RESTART: u8 = 75;
 
 pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<ExitCode> {
     if let Some(parent) = parent {
@@ -19,6 +22,7 @@ pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<
     }
     // Before anything else, so that no signal finds nobody.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut hang_up = signal(SignalKind::hangup())?;
     // What is in memory, secrets too, is not written to disk when the process dies.
     if let Err(error) = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0) {
         remark(&format!("everturn: a core dump could be written: {error}"));
@@ -40,11 +44,12 @@ pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<
         );
     }
     say(&format!("ready on {}\n", config.url()))?;
-    server
+    let how = server
         .run(async move {
             tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+                _ = terminate.recv() => Stopping::Stop,
+                _ = interrupt.recv() => Stopping::Stop,
+                _ = hang_up.recv() => Stopping::Restart,
             }
         })
         .await;
@@ -52,7 +57,10 @@ pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<
         // It waits for the collector, and the collector is reached from these threads.
         tokio::task::spawn_blocking(move || telemetry.end()).await?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(match how {
+        Stopping::Stop => ExitCode::SUCCESS,
+        Stopping::Restart => ExitCode::from(RESTART),
+    })
 }
 
 /// Has the system kill this process when the one that started it is gone.

@@ -185,6 +185,11 @@ impl Desk {
         people::by(Some(self.user()))
     }
 
+    /// Sessions that owe an answer to a chat.
+    pub(crate) async fn undelivered(&self) -> Result<Vec<SessionId>, Problem> {
+        Ok(self.hub().undelivered().await?)
+    }
+
     /// Changes something about people, off the threads that serve, and lets open streams look whether they still may.
     pub(crate) async fn change<T: Send + 'static>(
         &self,

@@ -258,7 +258,9 @@ fn of_rejected(rejected: Rejected) -> ErrorCode {
         Rejected::BadTag => ErrorCode::BadTag,
         Rejected::TooManyTags => ErrorCode::TooManyTags,
         Rejected::TooManyIds => ErrorCode::TooManyIds,
-        Rejected::NoSuchId | Rejected::LastId | Rejected::NotMarked | Rejected::NotOwed => ErrorCode::BadRequest,
+        Rejected::NoSuchId | Rejected::LastId | Rejected::NotMarked | Rejected::NotOwed => {
+            ErrorCode::BadRequest
+        }
         Rejected::RunsHeld => ErrorCode::RunsHeld,
     }
 }

@@ -5,6 +5,7 @@ pub(super) mod audit;
 pub(super) mod drafts;
 pub(super) mod events;
 pub(super) mod export;
+pub(super) mod gateway;
 pub(super) mod health;
 pub(super) mod live;
 pub(super) mod log;

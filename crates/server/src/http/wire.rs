@@ -37,7 +37,13 @@ impl From<MessageBody> for Message {
             blob: BlobHash(file.blob),
             size_bytes: file.size_bytes,
         });
-        Self { text: body.text, attachments: attachments.collect(), model: body.model, device: None }
+        Self {
+            text: body.text,
+            attachments: attachments.collect(),
+            model: body.model,
+            device: None,
+            from: None,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod exporting;
 mod following;
 mod lists;
 mod living;
+mod messaging;
 mod openid;
 mod operating;
 mod organising;

@@ -40,6 +40,7 @@ impl Stage {
             tools: true,
             window_tokens: 100_000,
             postgres: None,
+            more: String::new(),
         };
         let client = Client { port: setup.port, token: setup.prepare().unwrap() };
         let server = Some(setup.serve().unwrap());

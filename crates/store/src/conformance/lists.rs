@@ -243,11 +243,16 @@ pub async fn sessions_that_owe_are_found(fresh: &dyn Fresh) {
 
 pub async fn sessions_with_undelivered_answers_are_found(fresh: &dyn Fresh) {
     let store = fresh.store();
-    let from = session::FromChat { chat: "chat".to_owned(), message: "7".to_owned(), peer: "anna".to_owned(), sender: None };
+    let from = session::FromChat {
+        chat: "chat".to_owned(),
+        message: "7".to_owned(),
+        peer: "anna".to_owned(),
+        sender: None,
+    };
     let mut author = Author::create(&*store, id(1)).await;
     author.turn(&*store, "from elsewhere", "answer").await;
     assert_eq!(store.undelivered().await.unwrap(), []);
-    let message = session::Message { from: Some(from), ..session::Message::text("from a chat") };
+    let message = session::Message { from: Some(Box::new(from)), ..session::Message::text("from a chat") };
     let post = Command::PostMessage { message, mode: session::PostMode::Queue, key: None };
     author.ask(&*store, post).await;
     assert_eq!(store.undelivered().await.unwrap(), [id(1)]);

@@ -453,8 +453,7 @@ pub(super) fn undelivered(connection: &Connection) -> Result<Vec<SessionId>, Fau
 }
 
 fn listed_where(connection: &Connection, so: &str) -> Result<Vec<SessionId>, Fault> {
-    let sql =
-        format!("SELECT logs.key FROM list JOIN logs USING (no) WHERE {so} AND shelf >= 0 ORDER BY no");
+    let sql = format!("SELECT logs.key FROM list JOIN logs USING (no) WHERE {so} AND shelf >= 0 ORDER BY no");
     let mut select = connection.prepare_cached(&sql)?;
     let rows = select.query_map([], |row| Ok(SessionId(Uuid::from_bytes(row.get(0)?))))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

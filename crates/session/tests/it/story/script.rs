@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use session::{
-    AfterCrash, Command, CommitOutcome, Context, Decision, DeliveryOutcome, DeliveryStep, Effect, Entry, Epoch, Event, Flag, Link, Owner,
-    PostMode, Progress, ProjectId, Rejected, ResumeReason, RunId, Runs, Seq, Session, SlotNo, Time, TurnId,
-    UserId, decide, fold, prompt, recover, view,
+    AfterCrash, Command, CommitOutcome, Context, Decision, DeliveryOutcome, DeliveryStep, Effect, Entry,
+    Epoch, Event, Flag, Link, Owner, PostMode, Progress, ProjectId, Rejected, ResumeReason, RunId, Runs, Seq,
+    Session, SlotNo, Time, TurnId, UserId, decide, fold, prompt, recover, view,
 };
 
 use super::show;

@@ -105,7 +105,9 @@ fn about(event: &Event) -> String {
         Event::DeliveryOwed { turn, answer, to } => {
             format!("turn {turn} answer {answer} to {} for {}", to.chat, to.message)
         }
-        Event::DeliveryAttempted { answer, part } | Event::DeliveryUnsent { answer, part } => format!("answer {answer} part {part}"),
+        Event::DeliveryAttempted { answer, part } | Event::DeliveryUnsent { answer, part } => {
+            format!("answer {answer} part {part}")
+        }
         Event::PartDelivered { answer, part, receipt } => {
             format!("answer {answer} part {part} as {receipt}")
         }
@@ -221,8 +223,14 @@ pub(super) fn view(view: &View) -> String {
             .map(|part| format!("{}/{}", part.attempts, part.receipt.as_deref().unwrap_or("none")))
             .collect();
         let outcome = delivery.outcome.as_ref().map_or("owed".to_owned(), |outcome| format!("{outcome:?}"));
-        writeln!(told, "= to {}: answer {} [{}] {outcome}", delivery.to.chat, delivery.answer, parts.join(" "))
-            .unwrap();
+        writeln!(
+            told,
+            "= to {}: answer {} [{}] {outcome}",
+            delivery.to.chat,
+            delivery.answer,
+            parts.join(" ")
+        )
+        .unwrap();
     }
     if view.queue.len() > 8 {
         writeln!(told, "= {} messages wait", view.queue.len()).unwrap();

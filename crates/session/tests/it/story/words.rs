@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use session::event::CallStatus;
 use session::{
-    Attachment, BlobHash, CallNo, Event, FromChat, InterruptReason, Journal, Message, MessageKey, Outcome, Progress,
-    RunEnd, RunId, SessionId, Usage,
+    Attachment, BlobHash, CallNo, Event, FromChat, InterruptReason, Journal, Message, MessageKey, Outcome,
+    Progress, RunEnd, RunId, SessionId, Usage,
 };
 
 /// The words that are left of a line.
@@ -90,8 +90,12 @@ impl Words {
             });
         }
         if self.take("from") {
-            message.from =
-                Some(FromChat { chat: self.next(), message: self.next(), peer: "anna".to_owned(), sender: Some("Anna".to_owned()) });
+            message.from = Some(Box::new(FromChat {
+                chat: self.next(),
+                message: self.next(),
+                peer: "anna".to_owned(),
+                sender: Some("Anna".to_owned()),
+            }));
         }
         let key = self.take("key").then(|| MessageKey(self.next()));
         (message, key)

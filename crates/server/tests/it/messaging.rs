@@ -1,0 +1,281 @@
+//! Messaging on real processes: a simulated Telegram beside a server that is stopped, killed and started again.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use testkit::telegram::{Fault, Person, Sent, Simulator, SimulatorSettings};
+
+use crate::stage::Stage;
+
+/// A server with a simulated Telegram on which Anna is let in.
+struct Door {
+    stage: Stage,
+    telegram: Simulator,
+    anna: Person,
+}
+
+impl Door {
+    fn new() -> Self {
+        let telegram = Simulator::start(SimulatorSettings::default()).unwrap();
+        let anna = Person::new(7, "Anna");
+        let mut stage = Stage::new();
+        stage.setup.more = format!(
+            "[[platforms]]\nname = \"telegram\"\nkind = \"telegram\"\nurl = {:?}\ntoken_env = \"TOKEN\"\nallow = [\"7\"]\n",
+            telegram.api()
+        );
+        stage.setup.configure().unwrap();
+        let mut door = Self { stage, telegram, anna };
+        door.kill();
+        door.start();
+        door
+    }
+
+    fn kill(&mut self) {
+        drop(self.stage.server.take());
+    }
+
+    fn start(&mut self) {
+        let token = self.telegram.token();
+        self.stage.server = Some(self.stage.setup.serve_with(&[("TOKEN", &token)]).unwrap());
+    }
+
+    /// Asks the server to stop and says how it ended.
+    fn signal(&mut self, signal: Signal) -> i32 {
+        let mut server = self.stage.server.take().unwrap();
+        kill(Pid::from_raw(i32::try_from(server.0.id()).unwrap()), signal).unwrap();
+        server.0.wait().unwrap().code().unwrap()
+    }
+
+    fn say(&self, text: &str) {
+        self.telegram.say(&self.anna, text);
+    }
+
+    /// Waits until what the bot sent is so, and gives it.
+    fn sent_when(&self, so: impl Fn(&[Sent]) -> bool) -> Vec<Sent> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let waiting = async {
+            tokio::time::timeout(std::time::Duration::from_secs(25), self.telegram.sent_when(&so)).await
+        };
+        let told = || {
+            format!(
+                "{:?}",
+                self.telegram.sent().iter().map(|sent| sent.shown().to_owned()).collect::<Vec<_>>()
+            )
+        };
+        runtime.block_on(waiting).unwrap_or_else(|_| panic!("never so: {}", told()))
+    }
+
+    fn gateway(&self) -> Value {
+        self.stage.must("GET", "/gateway", &json!({}))
+    }
+
+    /// Waits until nothing is owed any more.
+    fn settled(&self) {
+        testkit::trial::until(|| self.gateway()["undelivered"] == 0);
+    }
+}
+
+/// Whether some message shows a text.
+fn shows(text: &str) -> impl Fn(&[Sent]) -> bool + '_ {
+    move |sent| sent.iter().any(|sent| sent.shown().contains(text))
+}
+
+fn count(sent: &[Sent], text: &str) -> usize {
+    sent.iter().filter(|sent| sent.shown().contains(text)).count()
+}
+
+#[test]
+fn g29_peers_with_a_running_turn_are_told_of_the_stop_and_that_it_will_try_to_resume() {
+    for (signal, word, code) in [(Signal::SIGTERM, "stopping", 0), (Signal::SIGHUP, "restarting", 75)] {
+        let mut door = Door::new();
+        door.say("say 60 of heron pace 50");
+        door.sent_when(shows("heron"));
+        assert_eq!(door.signal(signal), code);
+        let sent = door.telegram.sent();
+        let notices: Vec<&Sent> = sent.iter().filter(|sent| sent.shown().contains(word)).collect();
+        assert_eq!(notices.len(), 1, "{sent:?}");
+        assert!(notices[0].shown().contains("will try to resume"), "{}", notices[0].shown());
+    }
+}
+
+#[test]
+fn g29_peers_without_a_running_turn_are_told_nothing() {
+    let mut door = Door::new();
+    door.say("say 2 of heron");
+    door.sent_when(shows("heron.2"));
+    door.settled();
+    assert_eq!(door.signal(Signal::SIGTERM), 0);
+    assert_eq!(door.telegram.sent().len(), 1);
+}
+
+#[test]
+fn g32_a_reply_that_was_not_delivered_at_the_stop_is_delivered_once_after_the_restart() {
+    let mut door = Door::new();
+    // It is refused for longer than the server waits.
+    door.telegram.fail_next("sendMessage", Fault::Flood(30));
+    door.say("say 2 of heron");
+    testkit::trial::until(|| door.telegram.refused_count() > 0 || door.telegram.calls("sendMessage") > 0);
+    assert_eq!(door.signal(Signal::SIGTERM), 0);
+    assert_eq!(count(&door.telegram.sent(), "heron"), 0);
+    door.start();
+    let sent = door.sent_when(shows("heron.2"));
+    door.settled();
+    assert_eq!(count(&sent, "heron"), 1);
+    assert!(
+        !sent.iter().any(|sent| sent.shown().starts_with('↻')),
+        "it surely was not sent before: {sent:?}"
+    );
+    door.kill();
+    door.start();
+    door.say("say 2 of stork");
+    let sent = door.sent_when(shows("stork.2"));
+    assert_eq!((count(&sent, "heron"), count(&sent, "stork")), (1, 1), "{sent:?}");
+}
+
+#[test]
+fn g32_a_reply_in_doubt_is_sent_again_with_its_mark() {
+    let mut door = Door::new();
+    door.telegram.fail_next("sendMessage", Fault::CutAfter);
+    door.say("say 2 of heron");
+    let sent = door.sent_when(|sent| sent.len() == 2 && sent[1].shown().contains("heron.2"));
+    door.settled();
+    assert!(sent[1].shown().starts_with('↻'), "{sent:?}");
+    door.kill();
+    door.start();
+    door.say("/status");
+    let sent = door.sent_when(shows("Nothing is running"));
+    assert_eq!(count(&sent, "heron"), 2, "{sent:?}");
+}
+
+#[test]
+fn what_is_said_while_the_server_is_down_is_answered_after_it_in_order() {
+    let mut door = Door::new();
+    door.say("say 2 of one");
+    door.sent_when(shows("one.2"));
+    door.settled();
+    door.kill();
+    for word in ["two", "three"] {
+        door.say(&format!("say 2 of {word}"));
+    }
+    door.start();
+    let sent = door.sent_when(shows("three.2"));
+    let shown: Vec<String> = sent.iter().map(|sent| sent.shown().to_owned()).collect();
+    assert_eq!(shown, ["one.1 one.2", "two.1 two.2", "three.1 three.2"].map(str::to_owned), "{shown:?}");
+}
+
+#[test]
+fn a_stranger_is_told_a_code_and_nothing_else_until_an_owner_approves() {
+    let door = Door::new();
+    let ben = Person::new(8, "Ben");
+    for text in ["say 2 of heron", "/status", "/new", "/stop", "/undo", "/retry", "/model", "/help", "hello"]
+    {
+        door.telegram.say(&ben, text);
+    }
+    // Answered in order, so that whatever Ben was told is there before this.
+    door.say("say 2 of stork");
+    let sent = door.sent_when(shows("stork.2"));
+    let to_ben: Vec<&Sent> = sent.iter().filter(|sent| sent.chat == 8).collect();
+    assert_eq!(to_ben.len(), 1, "one code in ten minutes: {to_ben:?}");
+    assert_eq!(count(&sent, "heron"), 0);
+    let code =
+        to_ben[0].shown().split("approve ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    assert_eq!(code.len(), 8);
+    assert_eq!(door.gateway()["strangers"][0]["name"], "Ben");
+    assert_eq!(door.stage.ask("POST", "/gateway/approve", &json!({ "code": "ABCDEFGH" })).status, 404);
+    door.stage.must("POST", "/gateway/approve", &json!({ "code": code.to_lowercase() }));
+    assert_eq!(
+        door.stage.ask("POST", "/gateway/approve", &json!({ "code": code })).status,
+        404,
+        "it is used once"
+    );
+    door.telegram.say(&ben, "say 2 of crane");
+    door.sent_when(shows("crane.2"));
+}
+
+#[test]
+fn who_guesses_codes_has_to_wait() {
+    let door = Door::new();
+    let statuses: Vec<u16> = (0..8)
+        .map(|_| door.stage.ask("POST", "/gateway/approve", &json!({ "code": "ABCDEFGH" })).status)
+        .collect();
+    assert!(statuses.starts_with(&[404; 5]) && statuses.ends_with(&[429]), "{statuses:?}");
+}
+
+#[test]
+fn who_is_removed_while_an_answer_is_written_gets_nothing_more() {
+    let door = Door::new();
+    let ben = Person::new(8, "Ben");
+    door.telegram.say(&ben, "hello");
+    let sent = door.sent_when(shows("approve "));
+    let code =
+        sent[0].shown().split("approve ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    door.stage.must("POST", "/gateway/approve", &json!({ "code": code }));
+    door.telegram.say(&ben, "say 400 of crane pace 20");
+    door.sent_when(shows("crane.1"));
+    door.stage.must("POST", "/gateway/remove", &json!({ "platform": "telegram", "peer": "8" }));
+    door.settled();
+    let shown =
+        |door: &Door| door.telegram.sent().iter().map(|sent| sent.shown().to_owned()).collect::<Vec<_>>();
+    let before = shown(&door);
+    assert!(!before.iter().any(|text| text.contains("crane.400")));
+    door.telegram.say(&ben, "/status");
+    door.say("say 2 of stork");
+    door.sent_when(shows("stork.2"));
+    let after: Vec<String> = shown(&door).into_iter().filter(|text| !text.contains("stork")).collect();
+    // A new code is all that he may be told.
+    let told: Vec<&String> = after.iter().filter(|text| !before.contains(text)).collect();
+    assert!(told.iter().all(|text| text.contains("approve ")), "{told:?}");
+}
+
+#[test]
+fn commands_do_what_they_say() {
+    let door = Door::new();
+    door.say("/status");
+    door.sent_when(shows("Nothing was said here yet"));
+    door.say("say 500 of heron pace 20");
+    door.sent_when(shows("heron.1"));
+    door.say("say 2 of later");
+    door.say("/stop");
+    door.sent_when(shows("Stopped. What was written is kept."));
+    door.sent_when(shows("later.2"));
+    door.say("/undo");
+    door.sent_when(shows("was taken back"));
+    door.say("/retry");
+    door.sent_when(shows("Another answer is on its way"));
+    door.say("/stop");
+    door.say("/new");
+    door.sent_when(shows("A new session begins"));
+    door.say("say 2 of fresh");
+    door.sent_when(shows("fresh.2"));
+    let sessions = door.stage.must("GET", "/sessions", &json!({}));
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2);
+    door.say("/model trial");
+    door.sent_when(shows("trial answers here"));
+    door.say("/model nobody");
+    door.sent_when(shows("There is no model nobody"));
+    door.say("/frobnicate");
+    door.sent_when(shows("There is no command /frobnicate"));
+    door.say("/help");
+    door.sent_when(shows("/steer TEXT"));
+}
+
+#[test]
+fn a_long_answer_comes_in_several_messages_and_stays_whole() {
+    let door = Door::new();
+    door.say("say 1200 of heron");
+    let sent = door.sent_when(shows("heron.1200"));
+    assert!(sent.len() >= 3, "{}", sent.len());
+    let words: Vec<String> =
+        sent.iter().flat_map(|sent| sent.shown().split_whitespace().map(str::to_owned)).collect();
+    let expected: Vec<String> = (1..=1_200).map(|number| format!("heron.{number}")).collect();
+    door.settled();
+    let whole: Vec<String> = door
+        .telegram
+        .sent()
+        .iter()
+        .flat_map(|sent| sent.shown().split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(whole, expected, "{words:?}");
+}

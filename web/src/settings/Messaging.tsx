@@ -1,0 +1,182 @@
+// Messaging platforms: how each is, who is let in, and who waits to be.
+
+import { i18n } from "@lingui/core";
+import { useState, type FormEvent } from "react";
+
+import { ask, type Schemas } from "../api/client";
+import { Loaded, useAsked } from "../shell/asked";
+import { whenLong } from "../shell/days";
+import { Problem, useDoing } from "../shell/doing";
+import { countOf } from "../shell/words";
+import { Confirm } from "./Confirm";
+
+type Gateway = Schemas["GatewayBody"];
+type Platform = Schemas["PlatformBody"];
+
+export function Messaging() {
+  const asked = useAsked<Gateway>("/gateway");
+  return (
+    <Loaded asked={asked}>
+      {(gateway) => (
+        <>
+          <Platforms gateway={gateway} />
+          <Strangers gateway={gateway} again={asked.again} />
+          <Peers gateway={gateway} again={asked.again} />
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function stateOf({ state }: Platform): string {
+  switch (state) {
+    case "receiving":
+      return i18n.t("Receives");
+    case "starting":
+      return i18n.t("Starting");
+    case "elsewhere":
+      return i18n.t("Another program receives in its place");
+    case "unauthorized":
+      return i18n.t("Its token is not taken");
+    default:
+      return i18n.t("Cannot be reached");
+  }
+}
+
+function Platforms({ gateway }: { gateway: Gateway }) {
+  return (
+    <section>
+      <h3>{i18n.t("Platforms")}</h3>
+      {gateway.platforms.length === 0 && (
+        <p className="dim">{i18n.t("There are none yet. They stand in the file of the configuration.")}</p>
+      )}
+      <ul className="rows" aria-label={i18n.t("Platforms")}>
+        {gateway.platforms.map((platform) => (
+          <li key={platform.name} className="row-in">
+            <div className="what">
+              <b>{platform.name}</b>
+              <p className="dim">
+                {[
+                  stateOf(platform),
+                  i18n.t("{count} received", { count: countOf(platform.received) }),
+                  i18n.t("{count} sent", { count: countOf(platform.sent) }),
+                  ...(platform.repeated === 0
+                    ? []
+                    : [i18n.t("{count} sent again", { count: countOf(platform.repeated) })]),
+                ].join(" · ")}
+              </p>
+              {platform.reason != null && <p className="err">{platform.reason}</p>}
+            </div>
+            <div className="do">
+              <Test platform={platform.name} />
+            </div>
+          </li>
+        ))}
+      </ul>
+      {gateway.undelivered > 0 && (
+        <p>
+          {i18n.t(
+            "{count, plural, one {# session owes an answer to a chat.} other {# sessions owe an answer to a chat.}}",
+            { count: gateway.undelivered },
+          )}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Test({ platform }: { platform: string }) {
+  const doing = useDoing();
+  const [told, setTold] = useState<string>();
+  const test = () =>
+    doing.run(i18n.t("tested"), async () => {
+      const { account, problem } = await ask<Schemas["TestedBody"]>("POST", `/gateway/test/${platform}`);
+      setTold(account ?? problem ?? "");
+    });
+  return (
+    <>
+      {told !== undefined && <span className="dim">{told}</span>}
+      <Problem of={doing} />
+      <button
+        type="button"
+        className="btn sm"
+        disabled={doing.busy}
+        aria-label={i18n.t("Test {name}", { name: platform })}
+        onClick={() => void test()}
+      >
+        {i18n.t("Test")}
+      </button>
+    </>
+  );
+}
+
+function Strangers({ gateway, again }: { gateway: Gateway; again: () => Promise<void> }) {
+  const doing = useDoing();
+  const approve = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const code = String(new FormData(form).get("code") ?? "");
+    const done = await doing.run(i18n.t("let in"), () => ask("POST", "/gateway/approve", { body: { code } }));
+    if (done) form.reset();
+    await again();
+  };
+  return (
+    <section>
+      <h3>{i18n.t("Waiting to be let in")}</h3>
+      <p className="dim">
+        {i18n.t("Whoever writes to a platform and is not known gets a code. Enter it here to let them in.")}
+      </p>
+      <ul className="rows" aria-label={i18n.t("Waiting to be let in")}>
+        {gateway.strangers.map(({ platform, peer, name, asked_at }) => (
+          <li key={`${platform} ${peer}`} className="row-in">
+            <div className="what">
+              <b>{name}</b>
+              <p className="dim">{[peer, platform, whenLong(asked_at)].join(" · ")}</p>
+            </div>
+          </li>
+        ))}
+      </ul>
+      <form className="line" onSubmit={(event) => void approve(event)}>
+        <label>
+          {i18n.t("Code")} <input name="code" required autoComplete="off" maxLength={20} />
+        </label>
+        <button type="submit" className="btn" disabled={doing.busy}>
+          {i18n.t("Let in")}
+        </button>
+      </form>
+      <Problem of={doing} />
+    </section>
+  );
+}
+
+function Peers({ gateway, again }: { gateway: Gateway; again: () => Promise<void> }) {
+  return (
+    <section>
+      <h3>{i18n.t("Let in")}</h3>
+      {gateway.peers.length === 0 && <p className="dim">{i18n.t("Nobody was let in by a code.")}</p>}
+      <ul className="rows" aria-label={i18n.t("Let in")}>
+        {gateway.peers.map(({ platform, peer, name, since }) => (
+          <li key={`${platform} ${peer}`} className="row-in">
+            <div className="what">
+              <b>{name}</b>
+              <p className="dim">{[peer, platform, whenLong(since)].join(" · ")}</p>
+            </div>
+            <div className="do">
+              <Confirm
+                word={i18n.t("Remove")}
+                label={i18n.t("Remove {name}", { name })}
+                question={i18n.t("Shut {name} out?", { name })}
+                told={i18n.t("They are not answered any more, not even what is being written now.")}
+                done={i18n.t("removed")}
+                act={async () => {
+                  await ask("POST", "/gateway/remove", { body: { platform, peer } });
+                  await again();
+                }}
+              />
+            </div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
