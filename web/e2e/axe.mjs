@@ -329,7 +329,16 @@ const scenes = {
   async around() {
     const session = await world.session("Around");
     await post(session, `recite by 400\n${BIRDS}`);
-    for (const page of ["models", "projects", "conversation", "appearance", "access", "people", "data"]) {
+    for (const page of [
+      "models",
+      "projects",
+      "conversation",
+      "appearance",
+      "access",
+      "people",
+      "messaging",
+      "data",
+    ]) {
       await go(`/settings/${page}`);
       await state(`settings_${page}`, sees(".subject h2"));
     }

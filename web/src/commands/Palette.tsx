@@ -13,7 +13,6 @@ import { matches } from "./keys";
 import { allCommands, can, keysOf, type Group } from "./registry";
 import { useFound } from "./found";
 import { spelt } from "./spelling";
-import "../styles/palette.css";
 
 const RECENT = 8;
 /** In the palette what acts on the focus has no place. */

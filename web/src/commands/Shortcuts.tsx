@@ -8,7 +8,6 @@ import { isOn, turn } from "../shell/remembered";
 import { titleOf } from "./groups";
 import { allCommands, keysOf, type Group } from "./registry";
 import { spelt } from "./spelling";
-import "../styles/palette.css";
 
 const GROUPS: readonly Group[] = ["anywhere", "session", "composer", "turn", "list", "go"];
 

@@ -145,12 +145,25 @@ fn head_to_head(report: &mut Report, rounds: usize) -> anyhow::Result<()> {
     let setup = Setup::at(home.path(), model_port)?;
     let platform = matrix_platform(&synapse.url(), &[&anna]);
     let mut server = Server::new(setup, platform, vec![(MATRIX_TOKEN, bot.token.clone())])?;
+    // One room for all: a homeserver lets nobody make many.
+    let room = anna.room_with(&bot)?;
+    until("the bot joins", || {
+        let events = anna.events(&room)?;
+        let joined =
+            |event: &Value| event["state_key"] == bot.id.as_str() && event["content"]["membership"] == "join";
+        Ok(events.iter().any(joined).then_some(()))
+    })?;
     for (name, way) in WAYS {
         let (mut answered, mut wrong) = (0, Vec::new());
         for round in 0..rounds {
             progress(&format!("{name} {round}"));
-            let found =
-                one_round(&mut server, &mut synapse, (&bot, &mut anna), way, &format!("{name}{round}"))?;
+            let found = one_round(
+                &mut server,
+                &mut synapse,
+                (&bot, &mut anna, &room),
+                way,
+                &format!("{name}{round}x"),
+            )?;
             answered += found.answered;
             wrong.extend(found.wrong);
         }
@@ -172,30 +185,22 @@ struct Round {
 fn one_round(
     server: &mut Server,
     synapse: &mut Synapse,
-    (bot, anna): (&MatrixPerson, &mut MatrixPerson),
+    (bot, anna, room): (&MatrixPerson, &mut MatrixPerson, &str),
     way: Way,
     name: &str,
 ) -> anyhow::Result<Round> {
-    let room = anna.room_with(bot)?;
     let words: Vec<String> =
         ["running", "first", "second", "meanwhile"].iter().map(|word| format!("{name}{word}")).collect();
     let ends: Vec<String> = [(0, 60), (1, 2), (2, 2), (3, 2)]
         .iter()
         .map(|(at, count)| format!("{}.{count}", words[*at]))
         .collect();
-    until("the bot joins", || {
-        Ok(anna
-            .events(&room)?
-            .iter()
-            .any(|event| event["state_key"] == bot.id.as_str() && event["content"]["membership"] == "join")
-            .then_some(()))
-    })?;
-    anna.say(&room, &format!("say 60 of {} pace 30", words[0]))?;
+    anna.say(room, &format!("say 60 of {} pace 30", words[0]))?;
     until("the turn runs", || {
-        Ok(anna.arrived(&room, &bot.id)?.iter().any(|message| message.text.contains(&words[0])).then_some(()))
+        Ok(anna.arrived(room, &bot.id)?.iter().any(|message| message.text.contains(&words[0])).then_some(()))
     })?;
     for word in &words[1..3] {
-        anna.say(&room, &format!("say 2 of {word}"))?;
+        anna.say(room, &format!("say 2 of {word}"))?;
     }
     until("both wait", || {
         let live = server.sessions()?.into_iter().find(|session| !session["run"].is_null());
@@ -208,28 +213,28 @@ fn one_round(
     match way {
         Way::Stop => {
             server.stop()?;
-            anna.say(&room, &meanwhile)?;
+            anna.say(room, &meanwhile)?;
             server.start()?;
         }
         Way::Kill => {
             server.kill();
-            anna.say(&room, &meanwhile)?;
+            anna.say(room, &meanwhile)?;
             server.start()?;
         }
         Way::PlatformRestart => {
             synapse.restart()?;
-            anna.say(&room, &meanwhile)?;
+            anna.say(room, &meanwhile)?;
         }
     }
     until("all are answered", || {
-        let all = anna.arrived(&room, &bot.id)?;
+        let all = anna.arrived(room, &bot.id)?;
         Ok(ends.iter().all(|end| all.iter().any(|message| message.text.contains(end.as_str()))).then_some(()))
     })?;
     until("nothing is owed", || {
         let told = server.client.must("GET", "/gateway", &json!({}))?;
         Ok((told["undelivered"] == 0).then_some(()))
     })?;
-    let all = anna.arrived(&room, &bot.id)?;
+    let all = anna.arrived(room, &bot.id)?;
     let of = |word: &str| all.iter().positions(&format!("{word}."));
     let places: Vec<Vec<usize>> = words.iter().map(|word| of(word)).collect();
     let answered = places.iter().filter(|places| places.len() == 1).count();
