@@ -136,7 +136,7 @@ function Strangers({ gateway, again }: { gateway: Gateway; again: () => Promise<
           </li>
         ))}
       </ul>
-      <form className="line" onSubmit={(event) => void approve(event)}>
+      <form className="form line" onSubmit={(event) => void approve(event)}>
         <label>
           {i18n.t("Code")} <input name="code" required autoComplete="off" maxLength={20} />
         </label>
