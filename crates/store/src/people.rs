@@ -362,8 +362,11 @@ fn connect(path: &Path) -> Result<Connection, PeopleError> {
     connection.busy_timeout(BUSY_MAX)?;
     // A statement's plan does not depend on what is bound, so it is made once and not for every request.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    // A file that is refused stays as it is, byte for byte: what its last process left in the log beside it stays there too.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // The mode is written into the file, so it is looked at first.
     check(&connection)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", "ON")?;
