@@ -13,18 +13,19 @@ function textOf(message) {
   return (message.content ?? []).map((part) => part.text ?? "").join("");
 }
 
-/** Who asks for a story in words of their own gets the one that is called so, slowly. */
-function commandOf(text) {
-  return text.startsWith("Tell me a long story") ? "recite story pace 40 by 6" : text;
-}
-
 /** What is to be said, how, and how much of it was said already. */
-function read(messages, texts) {
+function read(messages, { texts, questions }) {
+  // Who asks for a story in words of their own gets the one that is called so, slowly.
+  const commandOf = (message) => {
+    const text = textOf(message);
+    if (text.startsWith("Tell me a long story")) return "recite story pace 40 by 6";
+    return questions.get(text) ?? text;
+  };
   const at = messages.findLastIndex(
-    (message) => message.role === "user" && commandOf(textOf(message)).startsWith("recite"),
+    (message) => message.role === "user" && commandOf(message).startsWith("recite"),
   );
   if (at < 0 || messages.slice(at + 1).some((message) => message.role === "user")) return undefined;
-  const [first, ...rest] = commandOf(textOf(messages[at])).split("\n");
+  const [first, ...rest] = commandOf(messages[at]).split("\n");
   const text = rest.length > 0 ? rest.join("\n") : (texts.get(first.split(" ")[1]) ?? "");
   const after = messages.slice(at + 1);
   const said = after
@@ -50,6 +51,9 @@ export class Reciter {
   /** What can be asked for by name. */
   texts = new Map();
 
+  /** What somebody may say in words of their own, and the command that it stands for. */
+  questions = new Map();
+
   constructor() {
     this.server = http.createServer((request, response) => {
       let body = "";
@@ -65,7 +69,7 @@ export class Reciter {
   }
 
   async answer({ messages }, response) {
-    const asked = read(messages, this.texts);
+    const asked = read(messages, this);
     if (asked?.first.includes("refuse")) {
       response.writeHead(400, { "content-type": "application/json" });
       return response.end(JSON.stringify({ error: { message: asked.text } }));

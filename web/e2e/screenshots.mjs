@@ -4,6 +4,8 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { realModel } from "./real.mjs";
+import { around, settle } from "./screenshots/around.mjs";
+import { LATER, READS, WORKS, WRITES, teach } from "./screenshots/texts.mjs";
 import { World, answerOf, field, open, say, until } from "./world.mjs";
 
 const shots = join(import.meta.dirname, "../shots");
@@ -16,31 +18,6 @@ const LOOKS = [
   ["phone-dark", { colorScheme: "dark", width: 390, height: 844 }],
 ];
 
-const ANSWER = `The writer is the only one who appends, so two answers can never be woven into one. What it does for each
-message, in order:
-
-1. **decide** what the message leads to, without touching anything;
-2. append the entries in one batch, and wait for the disk;
-3. only then tell readers.
-
-\`\`\`rust
-pub async fn submit(&self, command: Command) -> Result<Acknowledged, CommandError> {
-    let decided = self.decide(command)?; // pure: no clock, no disk
-    self.store.append(decided.entries).await?;
-    Ok(decided.acknowledged)
-}
-\`\`\`
-
-| step | may fail | what is kept |
-| --- | --- | --- |
-| decide | yes, with a reason | everything of before |
-| append | yes, if the disk is full | everything of before |
-| tell | no | everything |
-
-> On screen means on disk.
-
-The same holds for a stop: what was streamed is in the log before the marker is.`;
-
 async function scenes(world, look, options) {
   const page = await world.page(options);
   const shoot = (scene) => page.screenshot({ path: join(shots, `${look}-${scene}.png`) });
@@ -48,28 +25,26 @@ async function scenes(world, look, options) {
   const session = await world.session("Writer task and its queue");
   await open(page, world, session);
   await shoot("empty");
-  await page.getByRole("combobox", { name: "Model" }).selectOption("reciting");
-  await say(page, `recite pace 3\n${ANSWER}`);
+  await say(page, WRITES);
   await until("it is whole", async () => (await answerOf(page)).includes("before the marker is"), 60_000);
   await until("it rests", async () => (await field(page).getAttribute("placeholder")) === "Write a message");
   await shoot("settled");
-  await page.getByRole("combobox", { name: "Model" }).selectOption("scripted");
-  await say(page, "say 600 of heron pace 10 think 60 call");
+  await say(page, WORKS);
   await page.getByText("Thinking").first().waitFor();
   await shoot("thinking");
   await writes(100);
-  await field(page).fill("And then tell me about egrets");
+  await field(page).fill("And then look at macOS, too");
   await shoot("writing");
   await field(page).fill("");
-  await say(page, "Where do they nest?");
-  await say(page, "Only the reeds, please", "Alt+Enter");
+  await say(page, "Which of them are new?");
+  await say(page, "Only those of this week, please", "Alt+Enter");
   await until("two wait", async () => (await page.locator(".q").count()) === 2);
   await shoot("queue");
   for (let count = 2; count > 0; count -= 1) {
     await page.locator(".q").first().getByRole("button", { name: "Remove" }).click();
     await until("it is gone", async () => (await page.locator(".q").count()) === count - 1);
   }
-  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
   await page.locator("[data-marker=stopped]").last().waitFor();
   await shoot("stopped");
   await page.getByRole("button", { name: /^Context/ }).click();
@@ -83,34 +58,55 @@ async function scenes(world, look, options) {
   await shoot("history");
   await page.getByRole("dialog").getByRole("button", { name: "Put back" }).click();
   await until("it is back", async () => (await page.locator("[data-marker=stopped]").count()) === 1);
-  await page.keyboard.press("Control+k");
   if (look.startsWith("phone")) await page.goto(world.origin);
-  await page.getByRole("searchbox").fill("heron");
+  await page.getByRole("searchbox").fill("port");
   await page.getByRole("link", { name: "Writer task" }).first().waitFor();
   await shoot("search");
   await page.getByRole("searchbox").fill("");
-  const live = await world.session("Counting terns");
+  const live = await world.session("What happened last night");
   await open(page, world, live);
-  await say(page, "say 900 of tern pace 20");
+  await say(page, READS);
   await writes(60);
   await world.kill();
   await page.locator(".strip").waitFor({ timeout: 10_000 });
   await shoot("away");
-  await say(page, "say 3 of later");
+  const [question, answer] = LATER;
+  await say(page, question);
   await shoot("waiting");
   await world.serve();
   await page.locator(".strip.ok").waitFor({ timeout: 20_000 });
   await shoot("back");
-  await page.getByRole("button", { name: "Stop" }).click();
-  await until("the next one is answered", async () => (await answerOf(page)).includes("later.3"), 30_000);
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await until("the next one is answered", async () => (await answerOf(page)).includes(answer), 30_000);
   await shoot("recovered");
   await page.goto(world.origin);
-  await page.getByRole("link", { name: "Counting terns" }).first().waitFor();
+  await page.getByRole("link", { name: "What happened last night" }).first().waitFor();
   await shoot("list");
   await page.context().close();
 }
 
-const world = await World.make();
+/** The same looks of everything around it, on a server that was lived in for a while. */
+async function surroundings() {
+  const world = await World.make({ model: "reciting" });
+  teach(world.reciter);
+  const lived = await settle(world);
+  try {
+    for (const [look, options] of LOOKS) {
+      const page = await world.page(options);
+      const path = (scene) => join(shots, `${look}-${scene}.png`);
+      const shoot = Object.assign((scene) => page.screenshot({ path: path(scene) }), { path });
+      await around(world, page, shoot, lived, look.startsWith("phone"));
+      await page.context().close();
+    }
+  } finally {
+    await lived.hook.stop();
+    await world.end();
+  }
+}
+
+await surroundings();
+const world = await World.make({ model: "reciting" });
+teach(world.reciter);
 try {
   for (const [look, options] of LOOKS) await scenes(world, look, options);
   const page = await (await world.browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();

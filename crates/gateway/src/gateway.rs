@@ -90,8 +90,8 @@ impl Gateway {
         let shared = self.0.clone();
         spawn::spawn(async move {
             let owing = shared.hub.follow_owing();
-            let owed_first = outbound::bring_all_owed(&shared);
-            drop(tokio::time::timeout(OWED_FIRST_MAX, owed_first).await);
+            outbound::send_for_all_owed(&shared).await;
+            drop(tokio::time::timeout(OWED_FIRST_MAX, shared.couriers.idle()).await);
             spawn::spawn(outbound::bring_as_owed(shared.clone(), owing));
             for at in 0..shared.platforms.len() {
                 spawn::spawn(inbound::receive(shared.clone(), at, shared.receiving.clone()));

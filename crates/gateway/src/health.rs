@@ -59,6 +59,12 @@ impl Health {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
+    /// Whether it was not heard of since the start, or since it went away.
+    pub(crate) fn is_silent(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(*state, State::Starting | State::Away { .. })
+    }
+
     pub(crate) fn received(&self) {
         self.received.fetch_add(1, Ordering::Relaxed);
     }

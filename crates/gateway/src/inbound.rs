@@ -4,15 +4,20 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
 use hub::{ChatHandle, CommandError};
-use session::{Attachment, ChatKey, ChatKind, Command, FromChat, Message, MessageKey, PostMode, UserId};
+use session::{
+    Attachment, ChatKey, ChatKind, Command, FromChat, Message, MessageKey, PostMode, SessionId, UserId,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::{Asked, Held, Slash};
 use crate::gateway::{PAIRING_LASTS, Shared};
 use crate::health::State;
-use crate::platform::{Inbound, InboundFile, MessageId, Outbound, Place, Platform, ReceiveError, What};
+use crate::platform::{
+    Inbound, InboundFile, MessageId, Outbound, Place, Platform, ReceiveError, SendError, What,
+};
 use crate::register::{Pairing, Taken};
 use crate::{spawn, words};
 
@@ -22,6 +27,11 @@ const CHATS_AT_ONCE: usize = 32;
 const AWAY_MAX: Duration = Duration::from_secs(60);
 /// Bytes of one file that is taken in.
 const FILE_BYTES_MAX: usize = 20 * 1024 * 1024;
+/// How often something is asked of a platform that others wait behind, and what lies between.
+const TRIES_MAX: usize = 4;
+const TRY_AGAIN: Duration = Duration::from_secs(2);
+/// Characters of what somebody calls themselves.
+const NAME_MAX: usize = 80;
 /// The agent that answers in chats.
 const AGENT: &str = "main";
 
@@ -58,7 +68,15 @@ async fn receive_once(shared: &Shared, at: usize) -> Option<Option<Duration>> {
             return Some(None);
         }
     };
-    let batch = match platform.receive(cursor).await {
+    let received = async {
+        // Waiting for something new takes a while; whether there is anybody to wait for is told at once.
+        if health.is_silent() {
+            platform.who_am_i().await?;
+            health.is(State::Receiving);
+        }
+        platform.receive(cursor).await
+    };
+    let batch = match received.await {
         Ok(batch) => batch,
         Err(error) => {
             tracing::warn!(platform = name, reason = %error, "nothing was received");
@@ -121,7 +139,7 @@ async fn take(shared: &Shared, at: usize, event: Inbound) -> Result<(), Held> {
     health.received();
     let chat = key_of(platform.name(), &event);
     let arriving = Arriving { shared, platform: platform.as_ref(), chat, user, event: &event };
-    match &event.what {
+    let taken = match &event.what {
         What::Invited => {
             arriving.accept().await;
             Ok(())
@@ -132,6 +150,14 @@ async fn take(shared: &Shared, at: usize, event: Inbound) -> Result<(), Held> {
             Some(slash) => arriving.command(&slash, message).await,
             None => arriving.say(message, text, files, shared.busy).await,
         },
+    };
+    match taken {
+        // It would be the same for ever, and everything behind it would wait.
+        Err(Held::Command(error)) if !error.may_pass() => {
+            arriving.refuse(&error);
+            Ok(())
+        }
+        taken => taken,
     }
 }
 
@@ -141,7 +167,8 @@ async fn greet_stranger(shared: &Shared, platform: &dyn Platform, event: &Inboun
         return Ok(());
     }
     let sender = &event.sender;
-    let Pairing::Code(code) = shared.register.ask_to_pair(platform.name(), &sender.id, &sender.name)? else {
+    let name = visible_name(&sender.name);
+    let Pairing::Code(code) = shared.register.ask_to_pair(platform.name(), &sender.id, &name)? else {
         return Ok(());
     };
     if event.what == What::Invited {
@@ -152,6 +179,24 @@ async fn greet_stranger(shared: &Shared, platform: &dyn Platform, event: &Inboun
     // Whoever is not told can ask again.
     drop(platform.send(&event.place, Outbound::text(text), key).await);
     Ok(())
+}
+
+/// What somebody calls themselves, in one line: nobody speaks in another's name behind a line break.
+fn visible_name(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(NAME_MAX).collect()
+}
+
+/// Asks a platform for something that may be asked for twice; a failure that may pass is waited out for a moment.
+async fn patiently<'a, T>(ask: impl Fn() -> BoxFuture<'a, Result<T, SendError>>) -> Result<T, SendError> {
+    for _ in 1..TRIES_MAX {
+        match ask().await {
+            Err(SendError::NotSent { .. } | SendError::Doubtful { .. }) => {
+                tokio::time::sleep(TRY_AGAIN).await;
+            }
+            done => return done,
+        }
+    }
+    ask().await
 }
 
 /// Something that somebody who is let in did.
@@ -168,17 +213,26 @@ impl Arriving<'_> {
         self.shared.hub.chat(self.chat.clone()).of(self.user)
     }
 
+    /// Enters a chat. Who is not joined asks again; nothing behind the invitation waits for a chat that cannot be entered.
     async fn accept(&self) {
-        if let Err(error) = self.platform.accept(&self.event.place).await {
+        if let Err(error) = patiently(|| self.platform.accept(&self.event.place)).await {
             tracing::warn!(platform = self.platform.name(), reason = %error, "the invitation was not accepted");
         }
     }
 
+    /// Says that something was not taken. What was changed is as it was, which needs no word.
+    fn refuse(&self, error: &CommandError) {
+        tracing::warn!(platform = self.platform.name(), reason = %error, "something was not taken");
+        if let What::Said { message, .. } = &self.event.what {
+            self.tell("refusal", words::not_taken(&error.to_string()), Some(message));
+        }
+    }
+
     /// Says something to the chat that no log holds. It is said once where the platform can tell; nothing depends on it.
-    fn tell(&self, text: String, answers: Option<&MessageId>) {
+    fn tell(&self, what: &str, text: String, answers: Option<&MessageId>) {
         let (shared, name) = (self.shared.clone(), self.platform.name().to_owned());
         let message = Outbound { text, answers: answers.cloned(), files: Vec::new() };
-        let (to, key) = (self.event.place.clone(), format!("told {}", self.event.event));
+        let (to, key) = (self.event.place.clone(), format!("{what} {}", self.event.event));
         spawn::spawn(async move {
             let Some((platform, _)) = shared.named(&name) else { return };
             if let Err(error) = platform.send(&to, message, key).await {
@@ -200,7 +254,7 @@ impl Arriving<'_> {
         };
         if let Some(answer) = asked.perform(slash).await? {
             asked.done()?;
-            self.tell(answer, Some(message));
+            self.tell("command", answer, Some(message));
         }
         Ok(())
     }
@@ -217,44 +271,46 @@ impl Arriving<'_> {
         let taken = self.shared.register.taken(platform, event)?;
         let session = match taken.and_then(|taken| taken.session) {
             Some(session) => session,
-            None => {
-                let settled = self.handle().settle().await?;
-                let session = settled.session.session();
-                let taken = Taken { session: Some(session), ..Taken::default() };
-                self.shared.register.keep_taken(platform, event, &taken)?;
-                if let Some(reset) = settled.reset {
-                    self.tell(words::reset(reset), None);
-                }
-                session
-            }
+            None => self.settle().await?,
         };
         let said = self.message(message, text, files).await?;
         let key = Some(MessageKey(format!("{platform} {event}")));
         let post = Command::PostMessage { message: said, mode, key };
-        match self.shared.hub.open(session).submit(post).await {
+        let posted = match self.shared.hub.open(session).submit(post.clone()).await {
+            // It was erased while the message was on its way; the chat goes on elsewhere.
+            Err(CommandError::Deleted(_)) => {
+                let session = self.settle().await?;
+                self.shared.hub.open(session).submit(post).await
+            }
+            posted => posted,
+        };
+        match posted {
             // Another body under the same key: it was taken before, when a file was still there.
             Ok(_) | Err(CommandError::KeyReused) => Ok(()),
-            Err(CommandError::Rejected(rejected)) => {
-                self.tell(words::not_taken(&rejected.to_string()), Some(message));
-                Ok(())
-            }
-            Err(CommandError::Deleted(_)) => Ok(()),
-            Err(error @ CommandError::Damaged { .. }) => {
-                self.tell(words::not_taken(&error.to_string()), Some(message));
-                Ok(())
-            }
             Err(error) => Err(error.into()),
         }
     }
 
+    /// Where the message stands from now on, however often it is told.
+    async fn settle(&self) -> Result<SessionId, Held> {
+        let settled = self.handle().settle().await?;
+        let session = settled.session.session();
+        let taken = Taken { session: Some(session), ..Taken::default() };
+        self.shared.register.keep_taken(self.platform.name(), &self.event.event, &taken)?;
+        if let Some(reset) = settled.reset {
+            self.tell("reset", words::reset(reset), None);
+        }
+        Ok(session)
+    }
+
     async fn message(&self, id: &MessageId, text: &str, files: &[InboundFile]) -> Result<Message, Held> {
-        let sender = &self.event.sender;
+        let (sender, name) = (&self.event.sender, visible_name(&self.event.sender.name));
         // Where several speak, the model is told who.
         let shared_by_many = self.chat.kind != ChatKind::Direct && self.chat.sender.is_none();
-        let mut text = if shared_by_many { format!("{}: {text}", sender.name) } else { text.to_owned() };
+        let mut text = if shared_by_many { format!("{name}: {text}") } else { text.to_owned() };
         let mut attachments = Vec::new();
         for file in files {
-            match self.platform.fetch(file, FILE_BYTES_MAX).await {
+            match patiently(|| self.platform.fetch(file, FILE_BYTES_MAX)).await {
                 Ok(bytes) => {
                     let size_bytes = bytes.len() as u64;
                     let kept = self.shared.hub.keep_blob(bytes.to_vec()).await;
@@ -275,7 +331,7 @@ impl Arriving<'_> {
             chat: self.chat.to_text(),
             message: id.0.clone(),
             peer: sender.id.clone(),
-            sender: Some(sender.name.clone()),
+            sender: Some(name),
         });
         let model = self.shared.register.model_of(&from.chat)?;
         let device = Some(self.platform.name().to_owned());

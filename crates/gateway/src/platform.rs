@@ -1,6 +1,7 @@
 //! What a messaging platform must be able to do, and how it tells what became of it. `adding/platform.md` says how to add one.
 
 pub mod matrix;
+mod reply;
 pub mod telegram;
 pub mod webhook;
 

@@ -37,6 +37,9 @@ pub(crate) fn pairing(code: &str, lasts: Duration) -> String {
 /// Before what is sent again.
 pub(crate) const REPEATED: &str = "↻ Sent again: it is not known whether this arrived before.\n\n";
 
+/// With the file that holds an answer which is too long for a chat.
+pub(crate) const WHOLE_IN_FILE: &str = "The answer is longer than that; all of it is in this file.";
+
 /// Behind an answer that was stopped.
 const STOPPED: &str = "⏹ Stopped. Everything above is kept.";
 
@@ -50,8 +53,9 @@ pub(crate) fn ending(marker: &Marker) -> Option<String> {
         MarkerKind::Failed => {
             Some(format!("⚠ This went wrong: {}\nYour message is kept; /retry asks again.", marker.text))
         }
-        MarkerKind::Interrupted | MarkerKind::Recovering => Some(INTERRUPTED.to_owned()),
-        MarkerKind::Recovered => None,
+        MarkerKind::Interrupted | MarkerKind::Recovering | MarkerKind::Recovered => {
+            Some(INTERRUPTED.to_owned())
+        }
     }
 }
 

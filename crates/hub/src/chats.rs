@@ -38,6 +38,14 @@ pub struct ChatStatus {
     pub resume: Option<ResumeMark>,
 }
 
+/// A chat that speaks in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundChat {
+    pub chat: ChatKey,
+    /// Its next message begins a new session.
+    pub suspended: bool,
+}
+
 /// Where a message of a chat went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrived {
@@ -75,6 +83,16 @@ impl Hub {
     /// A chat by its key. Nothing is looked up yet.
     pub fn chat(&self, chat: ChatKey) -> ChatHandle {
         ChatHandle { hub: self.clone(), chat, user: UserId::FIRST }
+    }
+
+    /// The chats that speak in a session.
+    ///
+    /// # Errors
+    /// When the store cannot be asked.
+    pub async fn chats_of(&self, session: SessionId) -> Result<Vec<BoundChat>, StoreError> {
+        let chats = self.store().chats_of(session).await?;
+        let bound = |(chat, Binding { suspended, .. })| BoundChat { chat, suspended };
+        Ok(chats.into_iter().map(bound).collect())
     }
 
     /// Suspends the chats that were interrupted too often in a row, and says how many.

@@ -33,6 +33,21 @@ pub enum CommandError {
     Retired,
 }
 
+impl CommandError {
+    /// Whether the same may be answered otherwise later. What does not pass must not be waited for.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } | Self::Doubtful { .. } | Self::Moved | Self::Retired => true,
+            Self::Unknown(_)
+            | Self::Deleted(_)
+            | Self::Exists(_)
+            | Self::Rejected(_)
+            | Self::KeyReused
+            | Self::Damaged { .. } => false,
+        }
+    }
+}
+
 impl From<ClaimError> for CommandError {
     fn from(error: ClaimError) -> Self {
         match error {

@@ -45,7 +45,7 @@ mod writer;
 pub use agent::Alarm;
 pub use agent::{Outgoing, Refused};
 pub use changes::{Change, Line, ListFollower, Missed};
-pub use chats::{Arrived, ChatHandle, ChatStatus, Reset, Settled};
+pub use chats::{Arrived, BoundChat, ChatHandle, ChatStatus, Reset, Settled};
 pub use clock::{Clock, SystemClock};
 pub use committer::Trouble;
 pub use deliveries::OwingFollower;

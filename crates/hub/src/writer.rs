@@ -318,7 +318,7 @@ impl Writer {
 
     /// Whether a chat is bound to the session: an interruption leaves a mark then. When in doubt, it does.
     pub(crate) async fn is_chat(&self) -> bool {
-        self.shared.store.is_bound(self.session).await.unwrap_or(true)
+        self.shared.store.chats_of(self.session).await.map_or(true, |chats| !chats.is_empty())
     }
 
     /// Decides a command. One that ends the run comes after all that the run brought; one that is refused, or meant

@@ -21,8 +21,6 @@ use crate::vault::Vault;
 /// Letters of a pairing code: none that is taken for another.
 const LETTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const CODE_LETTERS: usize = 8;
-/// Characters of a stranger's name that are kept.
-const NAME_MAX: usize = 80;
 
 /// The gateway, and the webhooks that others post to.
 #[derive(Clone)]
@@ -115,7 +113,8 @@ impl Register for Kept {
         let configured =
             self.platform(platform).is_some_and(|platform| platform.allow.iter().any(|id| id == peer));
         if configured {
-            return Ok(Some(UserId::FIRST));
+            let first = self.people.user(UserId::FIRST).map_err(failed)?;
+            return Ok(first.filter(|(user, _)| !user.disabled).map(|(user, _)| user.id));
         }
         self.people.gateway_user(platform, peer).map_err(failed)
     }
@@ -129,8 +128,7 @@ impl Register for Kept {
             return Ok(Pairing::Silence);
         }
         let code = new_code()?;
-        let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_MAX).collect();
-        let told = self.people.ask_to_pair(SystemClock.now(), platform, (peer, &name), code_hash(&code));
+        let told = self.people.ask_to_pair(SystemClock.now(), platform, (peer, name), code_hash(&code));
         Ok(if told.map_err(failed)? { Pairing::Code(code) } else { Pairing::Silence })
     }
 

@@ -7,7 +7,7 @@ use crate::decide::{Plan, Rejected};
 use crate::event::{Event, Message, RunCause};
 use crate::id::{RunId, TurnId};
 use crate::limits::DELIVERIES_ENDED_MAX;
-use crate::state::{Run, Session};
+use crate::state::{Piece, Run, Session};
 
 /// Where a message came from, when that was a chat, and so where its answer goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,8 +34,20 @@ pub struct Delivery {
     pub to: FromChat,
     /// What was sent of it so far, in order.
     pub parts: Vec<DeliveredPart>,
+    /// What the chat had when the answer went on; what comes since stands in further parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Brought>,
     /// How it ended; none while it is owed.
     pub outcome: Option<DeliveryOutcome>,
+}
+
+/// How much of an answer a chat has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Brought {
+    pub parts: u32,
+    /// Characters of what the agent said.
+    pub letters: u64,
 }
 
 /// One message on a platform.
@@ -83,11 +95,30 @@ impl Session {
     }
 
     pub(crate) fn delivery_owed(&mut self, turn: TurnId, answer: RunId, to: &FromChat) {
+        let letters = self.letters_of(turn, answer);
         if let Some(known) = self.deliveries.iter_mut().find(|delivery| delivery.answer == answer) {
+            if matches!(known.outcome, Some(DeliveryOutcome::Delivered | DeliveryOutcome::Doubtful)) {
+                let parts = u32::try_from(known.parts.len()).unwrap_or(u32::MAX);
+                known.before = Some(Brought { parts, letters });
+            }
             known.outcome = None;
             return;
         }
-        self.deliveries.push(Delivery { turn, answer, to: to.clone(), parts: Vec::new(), outcome: None });
+        let to = to.clone();
+        self.deliveries.push(Delivery { turn, answer, to, parts: Vec::new(), before: None, outcome: None });
+    }
+
+    /// Characters of what the agent said in an answer.
+    fn letters_of(&self, turn: TurnId, answer: RunId) -> u64 {
+        let known = self.turn(turn).into_iter().flat_map(crate::state::Turn::answers);
+        let runs = known.into_iter().find(|runs| runs.first().is_some_and(|run| run.id == answer));
+        let pieces = runs.unwrap_or_default().iter().flat_map(|run| &run.pieces);
+        pieces
+            .map(|piece| match piece {
+                Piece::Text(text) => text.chars().count() as u64,
+                Piece::Reasoning(_) | Piece::Call(_) | Piece::Steered { .. } => 0,
+            })
+            .sum()
     }
 
     pub(crate) fn delivery_attempted(&mut self, answer: RunId, part: u32) {
@@ -177,7 +208,8 @@ impl Plan<'_> {
             DeliveryStep::Attempt { part } => {
                 let begun = u32::try_from(owed.parts.len()).unwrap_or(u32::MAX);
                 let before = part.checked_sub(1).and_then(|at| owed.parts.get(at as usize));
-                let in_order = part == 0 || before.is_some_and(|part| part.receipt.is_some());
+                let first = owed.before.map_or(0, |before| before.parts);
+                let in_order = part == first || before.is_some_and(|part| part.receipt.is_some());
                 if part > begun || !in_order {
                     return Err(Rejected::NotOwed);
                 }
@@ -192,6 +224,12 @@ impl Plan<'_> {
                 if begun.receipt.is_none() {
                     self.push(Event::PartDelivered { answer, part, receipt });
                 }
+            }
+            // Whoever thinks so has not read yet that it goes on.
+            DeliveryStep::End(DeliveryOutcome::Delivered)
+                if self.session().open().is_some_and(|(open, _)| open.id == owed.turn) =>
+            {
+                return Err(Rejected::NotOwed);
             }
             DeliveryStep::End(outcome) => {
                 self.push(Event::DeliveryEnded { answer, outcome });

@@ -195,6 +195,11 @@ impl Message {
         Self { text: text.into(), ..Self::default() }
     }
 
+    /// Leaves out where it was said.
+    pub(crate) fn forget_place(&mut self) {
+        (self.device, self.from) = (None, None);
+    }
+
     /// What its author asked for: the same when it is asked again from another device.
     fn said(&self) -> Cow<'_, Self> {
         match self.device {

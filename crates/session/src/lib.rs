@@ -44,7 +44,7 @@ mod view;
 pub use chat::{ChatKey, ChatKind, ResumeMark, ResumeReason};
 pub use command::{Command, Journal, Progress};
 pub use decide::{Accepted, Context, Decision, Rejected, Runs, decide};
-pub use delivery::{DeliveredPart, Delivery, DeliveryOutcome, DeliveryStep, FromChat};
+pub use delivery::{Brought, DeliveredPart, Delivery, DeliveryOutcome, DeliveryStep, FromChat};
 pub use effect::{Effect, MemoryCommit};
 pub use entry::{Damage, Entry, Hash, Link, hex};
 pub use event::{

@@ -129,15 +129,15 @@ pub enum CallProgress {
 }
 
 impl TurnView {
-    /// Leaves out which of its author's devices said and stopped what: that is nothing for others.
-    pub fn forget_devices(&mut self) {
-        self.message.device = None;
+    /// Leaves out where its author said and stopped what, on which device and in which chat: that is nothing for others.
+    pub fn forget_places(&mut self) {
+        self.message.forget_place();
         if let Some(marker) = &mut self.marker {
             marker.device = None;
         }
         for part in self.answer.iter_mut().flat_map(|answer| &mut answer.parts) {
             match part {
-                Part::Steered { message, .. } => message.device = None,
+                Part::Steered { message, .. } => message.forget_place(),
                 Part::Marker(marker) => marker.device = None,
                 Part::Text(_) | Part::Reasoning(_) | Part::Call { .. } => {}
             }

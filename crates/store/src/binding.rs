@@ -18,8 +18,8 @@ pub trait Bindings: Send + Sync + 'static {
         binding: Binding,
     ) -> BoxFuture<'_, Result<Bound, StoreError>>;
 
-    /// Whether a chat speaks in the session, by the id under which its log was made.
-    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>>;
+    /// The chats that speak in a session, whichever of its ids they name, in the order of their stored keys.
+    fn chats_of(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(ChatKey, Binding)>, StoreError>>;
 
     /// Every chat, in the order of their stored keys.
     fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>>;

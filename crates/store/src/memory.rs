@@ -245,8 +245,8 @@ impl Bindings for MemoryStore {
         .boxed()
     }
 
-    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        async move { Ok(self.state().is_bound(session)) }.boxed()
+    fn chats_of(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(ChatKey, Binding)>, StoreError>> {
+        async move { Ok(self.state().chats_of(session)) }.boxed()
     }
 
     fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {

@@ -513,13 +513,9 @@ impl Bindings for PostgresStore {
         .boxed()
     }
 
-    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
+    fn chats_of(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(ChatKey, Binding)>, StoreError>> {
         async move {
-            let sql =
-                "SELECT 1 FROM logs JOIN session_ids USING (no) JOIN chats ON chats.session = session_ids.id
-                       WHERE logs.key = $1 UNION ALL SELECT 1 FROM chats WHERE session = $1 LIMIT 1";
-            let found = self.client().await?.query_opt(sql, &[&session.0]).await;
-            Ok(found.map_err(failed("find a session's chat"))?.is_some())
+            read::chats_of(&self.client().await?, session).await.map_err(failed("find a session's chats"))
         }
         .boxed()
     }

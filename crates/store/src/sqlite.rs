@@ -517,8 +517,8 @@ impl Bindings for SqliteStore {
         self.ask(|answer| Request::Bind { chat, known, binding, answer }, |dead| Err(dead.into()))
     }
 
-    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.reading("find a session's chat", move |_, connection| read::is_bound(connection, session))
+    fn chats_of(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(ChatKey, Binding)>, StoreError>> {
+        self.reading("find a session's chats", move |_, connection| read::chats_of(connection, session))
     }
 
     fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {

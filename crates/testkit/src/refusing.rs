@@ -270,9 +270,9 @@ impl Bindings for RefusingStore {
         async move { store.bind(chat, known, binding).await }.boxed()
     }
 
-    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
+    fn chats_of(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(ChatKey, Binding)>, StoreError>> {
         let store = self.store();
-        async move { store.is_bound(session).await }.boxed()
+        async move { store.chats_of(session).await }.boxed()
     }
 
     fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {

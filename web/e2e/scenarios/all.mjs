@@ -7,6 +7,7 @@ import { installed } from "./installed.mjs";
 import { keyboard } from "./keyboard.mjs";
 import { kills } from "./kills.mjs";
 import { languages } from "./languages.mjs";
+import { messaging } from "./messaging.mjs";
 import { network } from "./network.mjs";
 import { notifications } from "./notifications.mjs";
 import { openid } from "./openid.mjs";
@@ -46,6 +47,7 @@ export const scenarios = {
   ...people,
   ...passkeys,
   ...openid,
+  ...messaging,
   ...firstRun,
   ...installed,
   ...notifications,

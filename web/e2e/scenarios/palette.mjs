@@ -37,6 +37,32 @@ export const palettes = {
     await until("another is made", () => !page.url().includes(session) && page.url().includes("/s/"));
   },
 
+  /** Whoever has no keyboard opens it by a button, and what it asks is asked where the list is not shown. */
+  async palette_on_a_phone(world) {
+    const session = await world.session("a pocket of reeds");
+    const page = await world.page({ width: 390, height: 844, hasTouch: true });
+    await open(page, world, session);
+    const menu = page.getByRole("button", { name: "Commands" });
+    await menu.tap();
+    await palette(page).getByRole("button", { name: "Close" }).tap();
+    await palette(page).waitFor({ state: "detached" });
+    const pick = async (name) => {
+      await menu.tap();
+      await palette(page).getByRole("option", { name, exact: true }).tap();
+      await page.locator(".ask").waitFor();
+    };
+    await pick("Tags");
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).tap();
+    await pick("Share");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Make a link" }).tap();
+    await until("there is a link", async () =>
+      (await dialog.getByRole("textbox").inputValue()).includes("/shared/"),
+    );
+    const { shares } = await world.ask("GET", `/sessions/${session}/shares`);
+    assert.equal(shares.length, 1);
+  },
+
   async shortcuts(world) {
     const session = await world.session("shortcuts");
     const page = await world.page();

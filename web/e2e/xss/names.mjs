@@ -2,9 +2,12 @@
 // people, tokens, devices, and the audit trail that tells of all of them.
 
 import { until } from "../world.mjs";
+import { hooked } from "../world/hook.mjs";
 
 /** Names are short; this is what a tag may have. */
 const NAME_MAX = 40;
+/** Strangers of a platform that can wait at a time. */
+const WAITING = 3;
 /** A session has so many tags. */
 const NAMES = 18;
 
@@ -197,6 +200,14 @@ export function namingScenes(stage) {
       });
     },
 
+    /** In chats everybody is called what they like: who is let in, and who is not yet. */
+    async chats() {
+      await hooked(world, async (hook) => {
+        await spoken(hook);
+        await waitingToBeLetIn(hook, names.slice(0, WAITING));
+      });
+    },
+
     async audit() {
       await onBoth(async (page) => {
         await goTo(page, "/settings/people");
@@ -218,6 +229,53 @@ export function namingScenes(stage) {
       });
     },
   };
+
+  /** What people who are let in are called. */
+  async function spoken(hook) {
+    for (const [at, name] of names.entries()) {
+      const sender = { id: "robin", name };
+      await hook.post(world.origin, { event: `spoken ${at}`, sender, text: "recite by 64\nfrom a chat" });
+    }
+    await until("all are answered", () => hook.texts.length === names.length, 60_000);
+    const { sessions } = await world.ask("GET", "/sessions?count=1");
+    const [{ session }] = sessions;
+    await onBoth(async (page) => {
+      await page.goto(`${world.origin}/s/${session}`);
+      await until("all are there", () => seenOnTheWay(page, names));
+      put("from_chat", names, await seenOnTheWay(page, names));
+      await goTo(page, `/s/${session}/timeline`);
+      await shows(page, ".log p", names.slice(-1));
+      await readAll(page);
+      await shows(page, ".log p", names);
+      put("timeline_chat", names, await textsOf(page, ".log p"));
+    });
+  }
+
+  /** What strangers are called, before they are let in and after. */
+  async function waitingToBeLetIn(hook, some) {
+    for (const [at, name] of some.entries()) {
+      const sender = { id: `${at} ${name}`, name };
+      await hook.post(world.origin, { event: `stranger ${at}`, sender, text: "hello" });
+    }
+    const codes = await until("all have a code", () => hook.codes.length === some.length && hook.codes);
+    const listed = (page, name) => textsOf(page, `ul[aria-label="${name}"] .what`);
+    await onBoth(async (page) => {
+      await page.goto(`${world.origin}/settings/messaging`);
+      await shows(page, "ul[aria-label='Waiting to be let in'] .what", some);
+      put("stranger", some, await listed(page, "Waiting to be let in"));
+    });
+    for (const code of codes) await world.ask("POST", "/gateway/approve", { code });
+    await onBoth(async (page) => {
+      await page.goto(`${world.origin}/settings/messaging`);
+      await shows(page, "ul[aria-label='Who was let in'] .what", some);
+      put("peer", some, await listed(page, "Who was let in"));
+      for (const name of some) {
+        await button(page, `Remove ${name}`).click();
+        put("peer_question", [name], await textsOf(page, ".ask h2"));
+        await leave(page);
+      }
+    });
+  }
 
   async function projectQuestions(page, name) {
     const choose = async (word) => {

@@ -844,6 +844,23 @@ export interface paths {
         patch: operations["change"];
         trace?: never;
     };
+    "/api/v1/sessions/{session}/bindings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The chats whose messages go to a session. */
+        get: operations["bindings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session}/branch": {
         parameters: {
             query?: never;
@@ -1441,6 +1458,17 @@ export interface components {
             /** Format: uuid */
             task: string;
         };
+        /** @description A chat whose messages go to a session. */
+        BindingBody: {
+            /** @description The chat in one line, as messages name it in `from`. */
+            chat: string;
+            platform: string;
+            /** @description It was interrupted too often: its next message begins a new session. */
+            suspended: boolean;
+        };
+        BindingsBody: {
+            bindings: components["schemas"]["BindingBody"][];
+        };
         /** @description A blob's name: the SHA-256 of its bytes, in hexadecimal. */
         BlobHash: string;
         BranchBody: {
@@ -1449,6 +1477,16 @@ export interface components {
              * @description The last turn that the branch shares; none if left out.
              */
             turn?: number | null;
+        };
+        /** @description How much of an answer a chat has. */
+        Brought: {
+            /**
+             * Format: int64
+             * @description Characters of what the agent said.
+             */
+            letters: number;
+            /** Format: int32 */
+            parts: number;
         };
         /**
          * @description What a message does that is sent while a run is going on.
@@ -1601,6 +1639,7 @@ export interface components {
         Delivery: {
             /** @description The first run of the answer. */
             answer: components["schemas"]["RunId"];
+            before?: components["schemas"]["Brought"] | null;
             outcome?: components["schemas"]["DeliveryOutcome"] | null;
             /** @description What was sent of it so far, in order. */
             parts: components["schemas"]["DeliveredPart"][];
@@ -4614,6 +4653,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Kept"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    bindings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BindingsBody"];
                 };
             };
             default: {

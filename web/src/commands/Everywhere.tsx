@@ -1,7 +1,9 @@
-// What is there on every page: commands by keyboard and by palette, the tab's title and mark, notifications.
+// What is there on every page: commands by keyboard and by palette, the questions that they ask, the tab's title and mark,
+// notifications.
 
 import { lazy, Suspense, useEffect } from "react";
 
+import { useAsked } from "../sessions/asked";
 import { useNotifications } from "../shell/notifications";
 import { useOffer } from "../shell/offer";
 import { useTab } from "../shell/tab";
@@ -13,6 +15,7 @@ import { useCommands, useKeyboard } from "./registry";
 const palette = () => import("./Palette");
 const Palette = lazy(palette);
 const Shortcuts = lazy(() => import("./Shortcuts"));
+const Questions = lazy(() => import("../sessions/Questions"));
 
 /** Once the page itself is there. */
 const FETCHED_AFTER = 2_000;
@@ -21,6 +24,7 @@ const NONE: typeof EVERYWHERE = [];
 export function Everywhere() {
   const signedIn = useKnown(({ user }) => user != null);
   const over = useUi(({ over }) => over);
+  const question = useAsked(({ question }) => question);
   useCommands(signedIn ? EVERYWHERE : NONE);
   useKeyboard();
   useEffect(() => {
@@ -31,7 +35,13 @@ export function Everywhere() {
   useTab();
   useNotifications();
   useOffer();
-  if (!signedIn || over === undefined) return null;
+  if (!signedIn) return null;
   const close = () => ui.setState({ over: undefined });
-  return <Suspense>{over === "palette" ? <Palette close={close} /> : <Shortcuts close={close} />}</Suspense>;
+  return (
+    <>
+      <Suspense>{over === "palette" && <Palette close={close} />}</Suspense>
+      <Suspense>{over === "shortcuts" && <Shortcuts close={close} />}</Suspense>
+      <Suspense>{question !== undefined && <Questions question={question} />}</Suspense>
+    </>
+  );
 }

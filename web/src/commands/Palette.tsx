@@ -1,7 +1,7 @@
 // Everything that can be done now, and every session, by a few letters.
 
 import { i18n } from "@lingui/core";
-import { ChevronRight, MessageSquare, Search } from "lucide-react";
+import { ChevronRight, MessageSquare, Search, X } from "lucide-react";
 import { useEffect, useId, useMemo, useRef, useState } from "react";
 import { navigate } from "wouter/use-browser-location";
 
@@ -144,6 +144,14 @@ export default function Palette({ close }: { close: () => void }) {
           }}
           onKeyDown={press}
         />
+        <button
+          type="button"
+          className="icon only-p"
+          aria-label={i18n.t("Close")}
+          onClick={() => dialog.current?.close()}
+        >
+          <X aria-hidden="true" />
+        </button>
       </div>
       <div className="options" role="listbox" id={`${id}-list`} aria-label={i18n.t("Commands and sessions")}>
         {sections.map(({ name, options }) => (

@@ -75,6 +75,18 @@ function shelves({ session, view }: Shown): Command[] {
     void attempt(i18n.t("changed"), ask("PATCH", `/sessions/${session}`, { body }));
   return [
     {
+      id: "session.tags",
+      group: "session",
+      title: () => i18n.t("Tags"),
+      run: () => question({ kind: "tags", sessions: [session] }),
+    },
+    {
+      id: "session.move",
+      group: "session",
+      title: () => i18n.t("Move to project"),
+      run: () => question({ kind: "move", sessions: [session] }),
+    },
+    {
       id: "session.pin",
       group: "session",
       title: () => (view.pinned ? i18n.t("Unpin") : i18n.t("Pin")),
@@ -118,6 +130,13 @@ function exports({ session, view }: Shown): Command[] {
       title: () => i18n.t("Export as Markdown"),
       when,
       run: () => save("markdown"),
+    },
+    {
+      id: "session.export.html",
+      group: "session",
+      title: () => i18n.t("Export as HTML"),
+      when,
+      run: () => save("html"),
     },
     {
       id: "session.export.json",

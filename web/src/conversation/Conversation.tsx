@@ -1,5 +1,5 @@
 import { i18n } from "@lingui/core";
-import { ArrowLeft, GitBranch, History as HistoryIcon, ScrollText, Search } from "lucide-react";
+import { ArrowLeft, Ellipsis, GitBranch, History as HistoryIcon, ScrollText, Search } from "lucide-react";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { Link, useSearch } from "wouter";
 
@@ -12,6 +12,7 @@ import { view as viewOf } from "../log/view";
 import { ui } from "../shell/ui";
 import { useKnown } from "../shell/use";
 import { useAnnouncements } from "./announcements";
+import { Bound } from "./Bound";
 import { Context } from "./Context";
 import { Find } from "./Find";
 import { useTurnKeys } from "./keys";
@@ -54,6 +55,7 @@ export function Conversation({ session }: { session: string }) {
         </Link>
         <Title session={session} title={view?.title ?? null} />
         {view?.origin != null && <Origin session={view.origin} />}
+        <Bound session={session} />
         <Context session={session} />
         <button
           type="button"
@@ -79,6 +81,15 @@ export function Conversation({ session }: { session: string }) {
           onClick={() => setHistory(true)}
         >
           <HistoryIcon aria-hidden="true" />
+        </button>
+        <button
+          type="button"
+          className="icon"
+          aria-label={i18n.t("Commands")}
+          title={withKeys(i18n.t("Commands"), "Mod+k")}
+          onClick={() => ui.setState({ over: "palette" })}
+        >
+          <Ellipsis aria-hidden="true" />
         </button>
       </header>
       {finding && (

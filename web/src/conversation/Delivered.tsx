@@ -38,7 +38,7 @@ function told({ outcome, to }: Delivery): { words: string; wrong: boolean } {
   };
 }
 
-/** The second part of a chat's key is its platform. */
+/** The second part of a chat's key is its platform, whose name has no sign that would be written otherwise. */
 function platformOf(chat: string): string {
-  return decodeURIComponent(chat.split(":")[1] ?? "");
+  return chat.split(":")[1] ?? "";
 }

@@ -2,17 +2,26 @@
 
 import type { DeliveredPart, Delivery, DeliveryOutcome, FromChat } from "./types";
 
+interface Owed {
+  turn: number;
+  answer: number;
+  to: FromChat;
+}
+
 /** Ended deliveries that stay in the state. */
 const ENDED_MAX = 16;
 
 export function owed(
   deliveries: readonly Delivery[],
-  turn: number,
-  answer: number,
-  to: FromChat,
+  { turn, answer, to }: Owed,
+  letters: () => number,
 ): Delivery[] {
   if (deliveries.some((known) => known.answer === answer))
-    return edit(deliveries, answer, (known) => ({ ...known, outcome: null }));
+    return edit(deliveries, answer, (known) => {
+      const brought = known.outcome === "delivered" || known.outcome === "doubtful";
+      const before = brought ? { before: { parts: known.parts.length, letters: letters() } } : {};
+      return { ...known, ...before, outcome: null };
+    });
   return [...deliveries, { turn, answer, to, parts: [], outcome: null }];
 }
 

@@ -178,9 +178,9 @@ const ARMS: Apply = {
     ...state,
     memory: ended(state.memory, commit, outcome),
   }),
-  delivery_owed: (state, { turn, answer, to }) => ({
+  delivery_owed: (state, owed) => ({
     ...state,
-    deliveries: deliveries.owed(state.deliveries ?? [], turn, answer, to),
+    deliveries: deliveries.owed(state.deliveries ?? [], owed, () => lettersOf(state, owed)),
   }),
   delivery_attempted: (state, { answer, part }) => ({
     ...state,
@@ -367,6 +367,17 @@ export function answers(turn: Turn): Run[][] {
     else answers.push([run]);
   }
   return answers;
+}
+
+/** Characters of what the agent said in an answer. */
+function lettersOf(state: State, { turn, answer }: { turn: number; answer: number }): number {
+  const known = state.turns.find(({ id }) => id === turn);
+  const runs = known === undefined ? [] : answers(known).find(([first]) => first?.id === answer);
+  const pieces = (runs ?? []).flatMap((run) => run.pieces);
+  const texts = pieces.flatMap((piece) =>
+    "text" in piece && typeof piece.text === "string" ? [piece.text] : [],
+  );
+  return texts.reduce((sum, text) => sum + [...text].length, 0);
 }
 
 /** Where a run goes among the others: after the answer that it goes on with, or last. */

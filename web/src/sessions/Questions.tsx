@@ -1,4 +1,4 @@
-// The questions that the list asks.
+// The questions that come before something is done with sessions and projects.
 
 import { i18n } from "@lingui/core";
 

@@ -152,9 +152,9 @@ function Strangers({ gateway, again }: { gateway: Gateway; again: () => Promise<
 function Peers({ gateway, again }: { gateway: Gateway; again: () => Promise<void> }) {
   return (
     <section>
-      <h3>{i18n.t("Let in")}</h3>
+      <h3>{i18n.t("Who was let in")}</h3>
       {gateway.peers.length === 0 && <p className="dim">{i18n.t("Nobody was let in by a code.")}</p>}
-      <ul className="rows" aria-label={i18n.t("Let in")}>
+      <ul className="rows" aria-label={i18n.t("Who was let in")}>
         {gateway.peers.map(({ platform, peer, name, since }) => (
           <li key={`${platform} ${peer}`} className="row-in">
             <div className="what">

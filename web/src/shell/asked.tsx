@@ -13,7 +13,8 @@ export interface Asked<T> {
   again: () => Promise<void>;
 }
 
-export function useAsked<T>(path: string): Asked<T> {
+/** Reads what is at `path`, and reads it again when `after` is something else. */
+export function useAsked<T>(path: string, after?: number): Asked<T> {
   const [value, setValue] = useState<T>();
   const [problem, setProblem] = useState<string>();
   const again = useCallback(async () => {
@@ -24,7 +25,7 @@ export function useAsked<T>(path: string): Asked<T> {
       setProblem(why(error, i18n.t("read")));
     }
   }, [path]);
-  useEffect(() => void again(), [again]);
+  useEffect(() => void again(), [again, after]);
   return { value, problem, again };
 }
 

@@ -25,7 +25,6 @@ import { Places, show, VIEWS, Views } from "./Views";
 const Results = lazy(() => import("./Results"));
 const Menu = lazy(() => import("./Menu"));
 const PickedBar = lazy(() => import("./PickedBar"));
-const Questions = lazy(() => import("../sessions/Questions"));
 
 export function Sidebar() {
   const [path] = useLocation();
@@ -110,10 +109,9 @@ function Notice() {
   return notice === undefined ? null : <p className="notice">{notice}</p>;
 }
 
-/** What opens over the list: menus, questions, and what is done with several. */
+/** What opens over the list: menus, and what is done with several. */
 function Above() {
   const menu = useAsked(({ menu }) => menu);
-  const question = useAsked(({ question }) => question);
   const several = usePicked(
     ({ sessions, doing, told }) => sessions.size > 0 || doing != null || told != null,
   );
@@ -121,7 +119,6 @@ function Above() {
     <>
       <Suspense>{several && <PickedBar />}</Suspense>
       <Suspense>{menu !== undefined && <Menu asked={menu} />}</Suspense>
-      <Suspense>{question !== undefined && <Questions question={question} />}</Suspense>
     </>
   );
 }

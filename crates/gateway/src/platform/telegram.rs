@@ -5,7 +5,7 @@ mod api;
 mod rates;
 mod wire;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ pub struct Telegram {
     api: Api,
     limiter: Limiter,
     /// Chats whose turn came and is not used yet.
-    kept_turns: Mutex<HashSet<String>>,
+    kept_turns: Mutex<HashMap<String, usize>>,
     edit_every: Duration,
     /// Who we are there; asked once.
     me: OnceCell<Me>,
@@ -253,8 +253,19 @@ impl Telegram {
         }
     }
 
-    fn kept_turns(&self) -> MutexGuard<'_, HashSet<String>> {
+    fn kept_turns(&self) -> MutexGuard<'_, HashMap<String, usize>> {
         self.kept_turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a turn was kept for a chat; it is used by this.
+    fn use_kept_turn(&self, chat: &str) -> bool {
+        let mut kept = self.kept_turns();
+        let Some(count) = kept.get_mut(chat) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            kept.remove(chat);
+        }
+        true
     }
 
     async fn take_turn(&self, to: &Place, work: Work) -> Result<(), Failed> {
@@ -280,7 +291,7 @@ impl Telegram {
     ) -> Result<T, Failed> {
         let (mut style, mut room) = (Style::Marked, room_id(to));
         loop {
-            let kept = work == Work::Send && self.kept_turns().remove(&to.chat);
+            let kept = work == Work::Send && self.use_kept_turn(&to.chat);
             if !kept {
                 self.take_turn(to, work).await?;
             }
@@ -295,7 +306,7 @@ impl Telegram {
             if let Some(moved) = moved {
                 tracing::info!(platform = %self.name, from = %room, to = %moved, "a group has a new id");
                 room = moved;
-            } else if no.code == 400 && no.says("can't parse entities") && style == Style::Marked {
+            } else if no.code == 400 && is_about_marks(&no) && style == Style::Marked {
                 tracing::warn!(platform = %self.name, reason = no.description, "a text goes without its marks");
                 style = Style::Bare;
             } else {
@@ -320,6 +331,11 @@ impl Telegram {
         let path = found.file_path.ok_or_else(gone)?;
         self.api.download(&path, most, FILE_PATIENCE).await.map_err(again)?.ok_or(SendError::TooLong)
     }
+}
+
+/// Whether a text was not taken for what its marks made of it: the bare one is what was counted.
+fn is_about_marks(no: &No) -> bool {
+    ["can't parse entities", "is too long", "message_too_long", "is empty"].iter().any(|told| no.says(told))
 }
 
 impl Platform for Telegram {
@@ -348,10 +364,8 @@ impl Platform for Telegram {
     fn turn(&self, to: &Place) -> BoxFuture<'_, Result<(), SendError>> {
         let to = to.clone();
         async move {
-            if !self.kept_turns().contains(&to.chat) {
-                self.take_turn(&to, Work::Send).await?;
-                self.kept_turns().insert(to.chat);
-            }
+            self.take_turn(&to, Work::Send).await?;
+            *self.kept_turns().entry(to.chat).or_default() += 1;
             Ok(())
         }
         .boxed()

@@ -6,12 +6,11 @@ mod inbox;
 mod signature;
 mod wire;
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{Clock, Outgoing, SystemClock};
@@ -22,6 +21,7 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 
 use self::inbox::{Full, Inbox};
+use super::reply;
 use super::{
     Abilities, Batch, Counting, InboundFile, MessageId, Outbound, Place, Platform, ReceiveError, SendError,
 };
@@ -175,7 +175,7 @@ impl Webhook {
         let mut response = request.send().await.map_err(failed)?;
         judge(&response)?;
         // It was taken, whatever else is said.
-        let said = read(&mut response, ANSWER_BYTES_MAX).await.ok().flatten().unwrap_or_default();
+        let said = reply::body(&mut response, ANSWER_BYTES_MAX).await.ok().flatten().unwrap_or_default();
         let answer = serde_json::from_slice::<Answer>(&said).ok();
         Ok(MessageId(answer.and_then(|answer| answer.message).unwrap_or(key)))
     }
@@ -191,7 +191,7 @@ impl Webhook {
             .request(Method::GET, &file.reference)
             .map_err(|refused| SendError::Refused { reason: refused.to_string() })?
             .timeout(FILE_PATIENCE);
-        let mut response = request.send().await.map_err(|error| later(describe(error)))?;
+        let mut response = request.send().await.map_err(|error| later(reply::describe(error)))?;
         let status = response.status();
         if status.is_client_error() {
             return Err(SendError::Refused { reason: format!("the file was answered with {status}") });
@@ -199,7 +199,7 @@ impl Webhook {
         if !status.is_success() {
             return Err(later(format!("the file was answered with {status}")));
         }
-        let read = read(&mut response, most).await.map_err(|error| later(describe(error)))?;
+        let read = reply::body(&mut response, most).await.map_err(|error| later(reply::describe(error)))?;
         read.ok_or(SendError::TooLong)
     }
 }
@@ -290,34 +290,10 @@ fn judge(response: &Response) -> Result<(), SendError> {
 }
 
 fn failed(error: reqwest::Error) -> SendError {
-    if error.is_connect() || error.is_builder() {
-        return SendError::NotSent { reason: describe(error), retry_after: None };
+    if reply::never_left(&error) {
+        return SendError::NotSent { reason: reply::describe(error), retry_after: None };
     }
-    SendError::Doubtful { reason: describe(error) }
-}
-
-/// An error with what caused it, without the address.
-fn describe(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
-}
-
-/// A body; nothing when it is longer than `most` bytes.
-async fn read(response: &mut Response, most: usize) -> reqwest::Result<Option<Bytes>> {
-    let mut read = BytesMut::new();
-    while let Some(chunk) = response.chunk().await? {
-        if read.len() + chunk.len() > most {
-            return Ok(None);
-        }
-        read.extend_from_slice(&chunk);
-    }
-    Ok(Some(read.freeze()))
+    SendError::Doubtful { reason: reply::describe(error) }
 }
 
 #[cfg(test)]

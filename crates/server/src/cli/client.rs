@@ -32,7 +32,7 @@ pub(crate) struct Client {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
     /// It may or may not have arrived.
-    #[error("the server cannot be reached: {0}")]
+    #[error("the server cannot be reached; `everturn serve` starts it ({0})")]
     Away(String),
     /// The server said no.
     #[error("{detail}")]

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::terminal::say;
+use super::terminal::{plain, say};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Gateway {
@@ -48,7 +48,7 @@ impl Gateway {
             Self::Test { platform } => {
                 let tested = client.ask(Method::POST, &format!("/gateway/test/{platform}"), None).await?;
                 if let Some(account) = tested["account"].as_str() {
-                    say(&format!("{platform} knows this account as {account}\n"))?;
+                    say(&format!("{platform} knows this account as {}\n", plain(account)))?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 say(&format!("{platform} does not answer well: {}\n", text(&tested, "problem")))?;
@@ -58,8 +58,9 @@ impl Gateway {
     }
 }
 
-fn text<'a>(value: &'a Value, name: &str) -> &'a str {
-    value[name].as_str().unwrap_or_default()
+/// A field that somebody else may have chosen, fit for a terminal.
+fn text(value: &Value, name: &str) -> String {
+    plain(value[name].as_str().unwrap_or_default())
 }
 
 fn lines<'a>(value: &'a Value, name: &str) -> &'a [Value] {
@@ -73,7 +74,8 @@ async fn status(client: &Client) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for platform in lines(&told, "platforms") {
-        let reason = platform["reason"].as_str().map_or(String::new(), |reason| format!(": {reason}"));
+        let reason =
+            platform["reason"].as_str().map_or(String::new(), |reason| format!(": {}", plain(reason)));
         say(&format!(
             "{} ({}) {}{reason}; received {}, sent {}, sent again {}\n",
             text(platform, "name"),

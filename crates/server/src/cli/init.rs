@@ -91,6 +91,10 @@ impl Init {
         remark(&format!("The configuration is in {}.", path.display()));
         save_for_command_line(&config, "command line")?;
         remark("Next: `everturn serve`, and in another terminal `everturn chat`.");
+        remark(&format!(
+            "In a browser: `everturn user password owner`, then sign in as owner at http://{}.",
+            config.listen
+        ));
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -10,8 +10,8 @@ use axum::http::request::Parts;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 use hub::{
-    Clock, Counts, Create, Doing, Hit, Hub, ListFollower, ListQuery, ListRow, SearchQuery, SessionHandle,
-    Shelf, SystemClock, TagCount, Trouble,
+    BoundChat, Clock, Counts, Create, Doing, Hit, Hub, ListFollower, ListQuery, ListRow, SearchQuery,
+    SessionHandle, Shelf, SystemClock, TagCount, Trouble,
 };
 use session::{BlobHash, Message, ProjectId, RunId, SessionId, Time, TurnId, UserId};
 use store::people::{By, Credential, Kind, People, PeopleError, Role, Scope};
@@ -224,6 +224,12 @@ impl Desk {
             return Err(unknown(session));
         }
         Ok(self.hub().open(session))
+    }
+
+    /// The chats that speak in a session of this user.
+    pub(crate) async fn bindings(&self, session: Uuid) -> Result<Vec<BoundChat>, Problem> {
+        let session = self.session(session).await?.session();
+        Ok(self.hub().chats_of(session).await?)
     }
 
     pub(crate) async fn list(

@@ -2,6 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc;
+
+use gateway::platform::webhook::sign;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -80,6 +85,11 @@ impl Door {
 /// Whether some message shows a text.
 fn shows(text: &str) -> impl Fn(&[Sent]) -> bool + '_ {
     move |sent| sent.iter().any(|sent| sent.shown().contains(text))
+}
+
+/// The code that a stranger was told.
+fn code_in(sent: &Sent) -> String {
+    sent.shown().split("approve ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned()
 }
 
 fn count(sent: &[Sent], text: &str) -> usize {
@@ -179,8 +189,7 @@ fn a_stranger_is_told_a_code_and_nothing_else_until_an_owner_approves() {
     let to_ben: Vec<&Sent> = sent.iter().filter(|sent| sent.chat == 8).collect();
     assert_eq!(to_ben.len(), 1, "one code in ten minutes: {to_ben:?}");
     assert_eq!(count(&sent, "heron"), 0);
-    let code =
-        to_ben[0].shown().split("approve ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let code = code_in(to_ben[0]);
     assert_eq!(code.len(), 8);
     assert_eq!(door.gateway()["strangers"][0]["name"], "Ben");
     assert_eq!(door.stage.ask("POST", "/gateway/approve", &json!({ "code": "ABCDEFGH" })).status, 404);
@@ -209,8 +218,7 @@ fn who_is_removed_while_an_answer_is_written_gets_nothing_more() {
     let ben = Person::new(8, "Ben");
     door.telegram.say(&ben, "hello");
     let sent = door.sent_when(shows("approve "));
-    let code =
-        sent[0].shown().split("approve ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let code = code_in(&sent[0]);
     door.stage.must("POST", "/gateway/approve", &json!({ "code": code }));
     door.telegram.say(&ben, "say 400 of crane pace 20");
     door.sent_when(shows("crane.1"));
@@ -227,6 +235,16 @@ fn who_is_removed_while_an_answer_is_written_gets_nothing_more() {
     // A new code is all that he may be told.
     let told: Vec<&String> = after.iter().filter(|text| !before.contains(text)).collect();
     assert!(told.iter().all(|text| text.contains("approve ")), "{told:?}");
+}
+
+#[test]
+fn a_platform_that_has_nothing_to_tell_is_told_to_be_there_at_once() {
+    let door = Door::new();
+    let begun = testkit::trial::now();
+    testkit::trial::until(|| door.gateway()["platforms"][0]["state"] == "receiving");
+    // The first wait for something new is far from over.
+    let took = testkit::trial::now() - begun;
+    assert!(took < std::time::Duration::from_secs(15), "{took:?}");
 }
 
 #[test]
@@ -262,6 +280,76 @@ fn commands_do_what_they_say() {
 }
 
 #[test]
+fn a_running_answer_is_followed_steered_and_gone_on_with() {
+    let door = Door::new();
+    door.say("say 100 of crane pace 20");
+    door.sent_when(shows("crane.1"));
+    door.say("/stop");
+    door.sent_when(shows("Stopped. What was written is kept."));
+    door.say("/continue");
+    door.sent_when(shows("It goes on."));
+    door.sent_when(shows("crane.100"));
+    door.say("/continue");
+    door.sent_when(shows("There is nothing to go on with."));
+    door.say("say 500 of heron pace 20");
+    door.sent_when(shows("heron.1"));
+    door.say("/queue say 2 of behind");
+    door.say("/steer say 2 of within");
+    let session = door.stage.must("GET", "/sessions", &json!({}))["sessions"][0]["session"].clone();
+    let waiting = || {
+        let view = door.stage.view(session.as_str().unwrap());
+        let queue = view["queue"].as_array().unwrap().clone();
+        queue.into_iter().map(|waiting| (waiting["mode"].clone(), waiting["message"]["text"].clone()))
+    };
+    testkit::trial::until(|| waiting().count() == 2);
+    let waiting: Vec<(Value, Value)> = waiting().collect();
+    assert!(waiting.contains(&("queue".into(), "say 2 of behind".into())), "{waiting:?}");
+    assert!(waiting.contains(&("steer".into(), "say 2 of within".into())), "{waiting:?}");
+    door.say("/stop");
+    // What was to go into the answer that was stopped goes into the next one, which answers both.
+    door.sent_when(shows("within.2"));
+}
+
+#[test]
+fn what_is_changed_where_no_session_is_holds_nothing_up() {
+    let door = Door::new();
+    let first = door.telegram.say(&door.anna, "say 2 of heron");
+    door.sent_when(shows("heron.2"));
+    door.say("/new");
+    door.sent_when(shows("A new session begins"));
+    door.telegram.change(door.anna.id, first, "say 3 of heron");
+    door.say("say 2 of stork");
+    door.sent_when(shows("stork.2"));
+    // Nor where there is none any more.
+    let listed = door.stage.must("GET", "/sessions", &json!({}));
+    let newest = listed["sessions"][0]["session"].as_str().unwrap();
+    door.settled();
+    door.stage.must("PATCH", &format!("/sessions/{newest}"), &json!({ "trashed": true }));
+    door.stage.must("DELETE", &format!("/sessions/{newest}"), &json!({}));
+    door.telegram.change(door.anna.id, first, "say 4 of heron");
+    door.say("/status");
+    door.say("say 2 of crane");
+    door.sent_when(shows("crane.2"));
+}
+
+#[test]
+fn an_answer_that_came_as_a_file_and_goes_on_comes_with_the_rest() {
+    let door = Door::new();
+    door.say("say 4000 of heron pace 1");
+    door.sent_when(|sent| sent.len() >= 5);
+    door.say("/stop");
+    let has_file = |sent: &[Sent]| sent.iter().any(|sent| sent.file.is_some());
+    door.sent_when(has_file);
+    door.settled();
+    door.say("/continue");
+    let is_last = |sent: &Sent| {
+        let file = sent.file.as_ref().map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
+        file.is_some_and(|file| file.ends_with("heron.4000")) || sent.shown().contains("heron.4000")
+    };
+    door.sent_when(|sent| sent.iter().any(is_last));
+}
+
+#[test]
 fn a_long_answer_comes_in_several_messages_and_stays_whole() {
     let door = Door::new();
     door.say("say 1200 of heron");
@@ -278,4 +366,140 @@ fn a_long_answer_comes_in_several_messages_and_stays_whole() {
         .flat_map(|sent| sent.shown().split_whitespace().map(str::to_owned).collect::<Vec<_>>())
         .collect();
     assert_eq!(whole, expected, "{words:?}");
+}
+
+#[test]
+fn an_answer_that_would_be_a_flood_ends_with_a_file_that_holds_all_of_it() {
+    let mut door = Door::new();
+    door.say("say 4000 of heron");
+    let has_file = |sent: &[Sent]| sent.iter().any(|sent| sent.file.is_some());
+    door.sent_when(has_file);
+    door.settled();
+    // Whoever comes next knows that it was brought.
+    door.kill();
+    door.start();
+    door.say("say 2 of stork");
+    let sent = door.sent_when(shows("stork.2"));
+    let files: Vec<_> = sent.iter().filter_map(|sent| sent.file.as_ref()).collect();
+    assert_eq!((files.len(), sent.len()), (1, 7), "five messages, the file, and the other answer: {sent:?}");
+    let whole: Vec<String> = (1..=4_000).map(|number| format!("heron.{number}")).collect();
+    assert_eq!(files[0].name, "answer.md");
+    assert_eq!(std::str::from_utf8(&files[0].bytes).unwrap(), whole.join(" "));
+}
+
+#[test]
+fn who_reads_by_a_link_learns_nothing_of_who_wrote_from_where() {
+    let door = Door::new();
+    door.say("say 2 of heron");
+    door.sent_when(shows("heron.2"));
+    let listed = door.stage.must("GET", "/sessions", &json!({}));
+    let session = listed["sessions"][0]["session"].as_str().unwrap();
+    assert!(door.stage.view(session).to_string().contains("Anna"), "its owner does");
+    let share = door.stage.must("POST", &format!("/sessions/{session}/shares"), &json!({}));
+    let path = format!("/shared/{}", share["secret"].as_str().unwrap());
+    let shared = door.stage.must("GET", &path, &json!({})).to_string();
+    assert!(shared.contains("heron.2"), "{shared}");
+    for told in ["Anna", "telegram", "peer"] {
+        assert!(!shared.contains(told), "{told} in {shared}");
+    }
+}
+
+/// Somebody who posts to a webhook and is posted to.
+struct Poster {
+    stage: Stage,
+    posted: mpsc::Receiver<Value>,
+}
+
+const SECRET: &str = "a secret of the webhook";
+
+impl Poster {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (tell, posted) = mpsc::channel();
+        std::thread::spawn(move || {
+            for socket in listener.incoming() {
+                drop(tell.send(taken(socket.unwrap())));
+            }
+        });
+        let mut stage = Stage::new();
+        stage.setup.more = format!(
+            "[[platforms]]\nname = \"ops\"\nkind = \"webhook\"\nurl = {url:?}\ntoken_env = \"TOKEN\"\nallow = [\"7\"]\n"
+        );
+        stage.setup.configure().unwrap();
+        drop(stage.server.take());
+        stage.server = Some(stage.setup.serve_with(&[("TOKEN", SECRET)]).unwrap());
+        Self { stage, posted }
+    }
+
+    fn post(&self, event: &str, secret: &str) -> u16 {
+        self.say(event, secret, "say 2 of heron")
+    }
+
+    /// Waits until a text was posted.
+    fn told(&self, text: &str) -> Value {
+        let mut posted = std::iter::from_fn(|| {
+            Some(self.posted.recv_timeout(std::time::Duration::from_secs(25)).unwrap())
+        });
+        posted.find(|posted| posted["text"].as_str().unwrap().contains(text)).unwrap()
+    }
+
+    fn say(&self, event: &str, secret: &str, text: &str) -> u16 {
+        let body = json!({ "event": event, "chat": { "id": "c" }, "sender": { "id": "7", "name": "Anna" },
+            "text": text });
+        let signature = sign(
+            &secret.into(),
+            hub::Clock::now(&hub::SystemClock).0 / 1_000_000,
+            body.to_string().as_bytes(),
+        );
+        let headers = format!("everturn-signature: {signature}\r\n");
+        self.stage.client.exchange("POST", "/hooks/ops", &headers, &body).unwrap().0
+    }
+}
+
+/// Reads one post and answers it well.
+fn taken(mut socket: TcpStream) -> Value {
+    let mut reader = BufReader::new(socket.try_clone().unwrap());
+    let (mut line, mut length) = (String::new(), 0);
+    while reader.read_line(&mut line).unwrap() > 2 {
+        if let Some(told) = line.to_lowercase().strip_prefix("content-length:") {
+            length = told.trim().parse().unwrap();
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+#[test]
+fn what_is_posted_to_a_webhook_is_taken_once_if_it_is_signed() {
+    let poster = Poster::new();
+    assert_eq!(poster.post("e1", "another secret"), 401);
+    // Twice, as whoever did not hear the answer does.
+    assert_eq!((poster.post("e1", SECRET), poster.post("e1", SECRET)), (200, 200));
+    let answer = poster.posted.recv_timeout(std::time::Duration::from_secs(25)).unwrap();
+    assert_eq!(answer["text"], "heron.1 heron.2");
+    let listed = poster.stage.must("GET", "/sessions", &json!({}));
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+    let view = poster.stage.view(listed["sessions"][0]["session"].as_str().unwrap());
+    assert_eq!(view["turns"].as_array().unwrap().len(), 1);
+    assert_eq!(poster.stage.ask("POST", "/hooks/nobody", &json!({})).status, 401);
+}
+
+#[test]
+fn what_goes_on_is_posted_where_nothing_can_be_changed() {
+    let poster = Poster::new();
+    poster.say("e1", SECRET, "say 200 of heron pace 20");
+    testkit::trial::until(|| {
+        let listed = poster.stage.must("GET", "/sessions", &json!({}));
+        let session = listed["sessions"][0]["session"].as_str();
+        session.is_some_and(|session| poster.stage.view(session).to_string().contains("heron.9"))
+    });
+    poster.say("e2", SECRET, "/stop");
+    let first = poster.told("Everything above is kept.")["text"].as_str().unwrap().to_owned();
+    poster.say("e3", SECRET, "/continue");
+    let rest = poster.told("heron.200")["text"].as_str().unwrap().to_owned();
+    assert!(first.starts_with("heron.1 ") && !rest.contains("heron.1 "), "{first} {rest}");
 }

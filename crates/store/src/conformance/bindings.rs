@@ -60,8 +60,11 @@ pub async fn chats_tell_what_the_list_says(fresh: &dyn Fresh) {
     store.bind(chat("a"), None, to(id(7), false)).await.unwrap();
     // Nothing is behind this one yet.
     store.bind(chat("b"), None, to(id(2), true)).await.unwrap();
-    assert_eq!(store.is_bound(id(1)).await, Ok(true), "by another id");
-    assert_eq!((store.is_bound(id(2)).await, store.is_bound(id(3)).await), (Ok(true), Ok(false)));
+    let a = vec![(chat("a"), to(id(7), false))];
+    assert_eq!(store.chats_of(id(1)).await, Ok(a.clone()), "by another id");
+    assert_eq!(store.chats_of(id(7)).await, Ok(a), "by the same");
+    assert_eq!(store.chats_of(id(2)).await, Ok(vec![(chat("b"), to(id(2), true))]));
+    assert_eq!(store.chats_of(id(3)).await, Ok(Vec::new()));
     for _ in 0..2 {
         author.post(&*store, "question").await;
         author.progress(&*store, Progress::Step).await;

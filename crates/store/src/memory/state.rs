@@ -204,11 +204,13 @@ impl State {
         Bound::Yes
     }
 
-    pub(super) fn is_bound(&self, session: SessionId) -> bool {
-        let at = self.made(session);
-        self.chats
-            .values()
-            .any(|binding| binding.session == session || (at.is_some() && self.led(binding.session) == at))
+    pub(super) fn chats_of(&self, session: SessionId) -> Vec<(ChatKey, Binding)> {
+        let at = self.led(session);
+        let is_of = |binding: &Binding| {
+            binding.session == session || (at.is_some() && self.led(binding.session) == at)
+        };
+        let chats = self.chats.iter().filter(|(_, binding)| is_of(binding));
+        chats.filter_map(|(chat, binding)| Some((ChatKey::from_text(chat)?, *binding))).collect()
     }
 
     fn led(&self, id: SessionId) -> Option<usize> {

@@ -320,6 +320,18 @@ pub(super) async fn binding(client: &Client, chat: &ChatKey) -> Result<Option<Bi
     Ok(row.map(|row| Binding { session: SessionId(row.get(0)), suspended: row.get(1) }))
 }
 
+pub(super) async fn chats_of(client: &Client, session: SessionId) -> Result<Vec<(ChatKey, Binding)>, Fault> {
+    let sql = "SELECT chat, session, suspended FROM chats WHERE session = $1 OR session IN
+               (SELECT other.id FROM session_ids AS known JOIN session_ids AS other USING (no) WHERE known.id = $1)
+               ORDER BY chat";
+    let rows = client.query(sql, &[&session.0]).await?;
+    let chat = |row: &Row| {
+        let chat = ChatKey::from_text(std::str::from_utf8(row.get(0)).ok()?)?;
+        Some((chat, Binding { session: SessionId(row.get(1)), suspended: row.get(2) }))
+    };
+    Ok(rows.iter().filter_map(chat).collect())
+}
+
 pub(super) async fn chats(client: &Client) -> Result<Vec<ChatRow>, Fault> {
     let sql = "SELECT chat, chats.session, suspended, list.row FROM chats
                LEFT JOIN session_ids ON session_ids.id = chats.session LEFT JOIN list USING (no) ORDER BY chat";

@@ -472,11 +472,21 @@ fn to_binding(row: &SqlRow<'_>, at: usize) -> rusqlite::Result<Binding> {
     Ok(Binding { session: SessionId(Uuid::from_bytes(row.get(at)?)), suspended })
 }
 
-/// Whether a chat speaks in a session, by whatever id.
-pub(super) fn is_bound(connection: &Connection, session: SessionId) -> Result<bool, Fault> {
-    let sql = "SELECT 1 FROM logs JOIN session_ids USING (no) JOIN chats ON chats.session = session_ids.id
-               WHERE logs.key = ?1 UNION ALL SELECT 1 FROM chats WHERE session = ?1";
-    Ok(connection.prepare_cached(sql)?.exists([session.0.as_bytes().as_slice()])?)
+/// The chats that speak in a session, by whatever id.
+pub(super) fn chats_of(
+    connection: &Connection,
+    session: SessionId,
+) -> Result<Vec<(ChatKey, Binding)>, Fault> {
+    let sql = "SELECT chat, session, suspended FROM chats WHERE session = ?1 OR session IN
+               (SELECT other.id FROM session_ids AS known JOIN session_ids AS other USING (no) WHERE known.id = ?1)
+               ORDER BY chat";
+    let mut select = connection.prepare_cached(sql)?;
+    let rows = select.query_map([session.0.as_bytes().as_slice()], |row| {
+        let chat: String = row.get(0)?;
+        Ok(ChatKey::from_text(&chat).zip(Some(to_binding(row, 1)?)))
+    })?;
+    let chats: Vec<Option<(ChatKey, Binding)>> = rows.collect::<rusqlite::Result<_>>()?;
+    Ok(chats.into_iter().flatten().collect())
 }
 
 /// Every chat, and what the list says of its session.

@@ -195,8 +195,8 @@ impl Bindings for RecordingStore {
         self.store.bind(chat, known, binding)
     }
 
-    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.store.is_bound(session)
+    fn chats_of(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(ChatKey, Binding)>, StoreError>> {
+        self.store.chats_of(session)
     }
 
     fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {

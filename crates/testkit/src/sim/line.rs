@@ -430,10 +430,10 @@ impl Bindings for SimStore {
         .boxed()
     }
 
-    fn is_bound(&self, session: SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
+    fn chats_of(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(ChatKey, Binding)>, StoreError>> {
         async move {
             self.reach().await?;
-            self.world.truth.is_bound(session).await
+            self.world.truth.chats_of(session).await
         }
         .boxed()
     }

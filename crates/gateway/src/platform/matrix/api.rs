@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use hub::Outgoing;
 use reqwest::{Method, Url};
 use secrecy::{ExposeSecret, SecretString};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::SetUpError;
 use super::wire::Complaint;
-use crate::platform::{ReceiveError, SendError};
+use crate::platform::{ReceiveError, SendError, reply};
 
 /// Longest wait for an answer that is made at once. A homeserver under load takes its time to send a message.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -212,11 +212,12 @@ impl Api {
             Some(Body::File { media_type, bytes }) => request.header("content-type", media_type).body(bytes),
             None => request,
         };
-        let reply = request.send().await.map_err(broken)?;
-        let status = reply.status();
-        let retry_after = reply.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        let mut response = request.send().await.map_err(broken)?;
+        let status = response.status();
+        let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
         let retry_after = retry_after.and_then(|value| value.trim().parse().ok()).map(Duration::from_secs);
-        let body = whole(reply, ask.answer_bytes_max).await;
+        let body = reply::body(&mut response, ask.answer_bytes_max).await;
+        let body = body.map_err(broken).and_then(|body| body.ok_or(Failed::AnswerTooLarge));
         if status.is_success() {
             return body;
         }
@@ -240,26 +241,9 @@ impl Api {
 }
 
 fn broken(error: reqwest::Error) -> Failed {
-    let error = error.without_url();
-    let mut reason = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(error) = cause {
-        reason = format!("{reason}: {error}");
-        cause = error.source();
-    }
-    if error.is_connect() || error.is_builder() { Failed::NotConnected(reason) } else { Failed::Lost(reason) }
-}
-
-/// All of an answer, if it is not too large.
-async fn whole(mut reply: reqwest::Response, bytes_max: usize) -> Result<Bytes, Failed> {
-    let mut bytes = BytesMut::new();
-    while let Some(piece) = reply.chunk().await.map_err(broken)? {
-        if bytes.len() + piece.len() > bytes_max {
-            return Err(Failed::AnswerTooLarge);
-        }
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(bytes.freeze())
+    let never_left = reply::never_left(&error);
+    let reason = reply::describe(error);
+    if never_left { Failed::NotConnected(reason) } else { Failed::Lost(reason) }
 }
 
 fn complaint(status: u16, body: &[u8], retry_after: Option<Duration>) -> Failed {

@@ -1,10 +1,9 @@
 //! One call of the Bot API, and what is known when it was not answered well. The token stands in every address, so that no
 //! address ever gets into a text.
 
-use std::error::Error;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use hub::Outgoing;
 use reqwest::multipart::Form;
 use reqwest::{Method, RequestBuilder, Response};
@@ -13,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::platform::{ReceiveError, SendError};
+use crate::platform::{ReceiveError, SendError, reply};
 
 /// Bytes of an answer: a hundred updates with everything that they quote are far from it.
 const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -141,14 +140,7 @@ impl Api {
     }
 
     async fn read(&self, response: &mut Response, most: usize) -> Result<Option<Bytes>, Failed> {
-        let mut read = BytesMut::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.lost(error))? {
-            if read.len() + chunk.len() > most {
-                return Ok(None);
-            }
-            read.extend_from_slice(&chunk);
-        }
-        Ok(Some(read.freeze()))
+        reply::body(response, most).await.map_err(|error| self.lost(error))
     }
 
     fn understand<T: DeserializeOwned>(&self, status: u16, bytes: &[u8]) -> Result<T, Failed> {
@@ -172,7 +164,7 @@ impl Api {
     }
 
     fn failed(&self, error: reqwest::Error) -> Failed {
-        if error.is_connect() || error.is_builder() {
+        if reply::never_left(&error) {
             return Failed::Unreached { reason: self.describe(error) };
         }
         self.lost(error)
@@ -182,16 +174,8 @@ impl Api {
         Failed::Lost { reason: self.describe(error) }
     }
 
-    /// An error with what caused it, without the address.
     fn describe(&self, error: reqwest::Error) -> String {
-        let error = error.without_url();
-        let mut text = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
-        self.harmless(&text)
+        self.harmless(&reply::describe(error))
     }
 
     /// A text without the token, should somebody on the way have quoted the address.

@@ -32,6 +32,11 @@ impl Rate {
     const fn new(most: usize, per: Duration) -> Self {
         Self { most, per }
     }
+
+    /// The time between two requests that go out evenly.
+    fn every(self) -> Duration {
+        self.per / u32::try_from(self.most.max(1)).unwrap_or(u32::MAX)
+    }
 }
 
 /// What the platform takes. Edits count as messages.
@@ -49,11 +54,11 @@ pub struct Rates {
 }
 
 impl Default for Rates {
-    /// What is documented: 1 a second, 20 a minute in groups, 30 a second over all. Of the last a little less: what leaves
-    /// evenly does not arrive evenly.
+    /// What is documented: 1 a second, 20 a minute in groups, 30 a second over all. Of the last a little less, and evenly: what
+    /// leaves one by one still arrives in bunches, and one refusal lets everything rest for a second.
     fn default() -> Self {
         Self {
-            overall: Rate::new(29, Duration::from_secs(1)),
+            overall: Rate::new(28, Duration::from_secs(1)),
             one_place: Rate::new(1, Duration::from_secs(1)),
             one_group: Rate::new(20, Duration::from_secs(60)),
             edit_every: Duration::from_millis(1_500),
@@ -120,6 +125,8 @@ struct Paces {
 #[derive(Debug, Default)]
 struct Pace {
     sent: VecDeque<Instant>,
+    /// When the next one would go out if all did evenly.
+    next_even: Option<Instant>,
     paused_until: Option<Instant>,
 }
 
@@ -133,12 +140,21 @@ impl Pace {
         by_rate.max(self.paused_until.unwrap_or(now)).max(now)
     }
 
+    /// When one more may go out, if they go out evenly.
+    fn evenly_free_at(&self, rate: Rate, now: Instant) -> Instant {
+        self.free_at(rate, now).max(self.next_even.unwrap_or(now))
+    }
+
     /// How many went out in the time that counts.
     fn used(&self, rate: Rate, now: Instant) -> usize {
         self.sent.iter().filter(|at| **at + rate.per > now).count()
     }
 
     fn note(&mut self, rate: Rate, now: Instant) {
+        // Who is a little late does not make the next one late too.
+        let every = rate.every();
+        let since = self.next_even.map_or(now, |next| next.max(now.checked_sub(every).unwrap_or(now)));
+        self.next_even = Some(since + every);
         self.sent.push_back(now);
         while self.sent.len() > rate.most.max(1) {
             self.sent.pop_front();
@@ -276,7 +292,7 @@ impl Limiter {
     async fn wait_for_overall(&self) {
         loop {
             let now = Instant::now();
-            let free_at = self.paces().overall.free_at(self.rates.overall, now);
+            let free_at = self.paces().overall.evenly_free_at(self.rates.overall, now);
             if free_at <= now {
                 return;
             }

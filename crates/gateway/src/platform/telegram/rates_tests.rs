@@ -61,10 +61,13 @@ async fn no_second_has_more_than_the_account_may_and_nobody_waits_much_longer_th
     let gone = went_out(&limiter(), &requests).await;
     for (index, (_, at)) in gone.iter().enumerate() {
         let within = gone[index..].iter().take_while(|(_, later)| *later < at + 1_000).count();
-        assert!(within <= 29, "{within} in the second from {at}");
+        assert!(within <= 28, "{within} in the second from {at}");
+        let bunch = gone[index..].iter().take_while(|(_, later)| *later < at + 100).count();
+        assert!(bunch <= 4, "{bunch} at once from {at}");
     }
-    // A thousand at 29 a second.
-    assert_eq!(gone.last().unwrap().1, 34_000);
+    // A thousand at 28 a second.
+    let last = gone.last().unwrap().1;
+    assert!((35_600..=36_000).contains(&last), "{last}");
     // Nobody is served twice more than anybody else, at any time.
     let mut served = vec![0_usize; 100];
     for (index, _) in &gone {
@@ -119,7 +122,7 @@ async fn a_short_wait_that_was_asked_for_is_sat_out_and_a_long_one_is_told() {
     // Nobody else waits for a group that talks too much.
     limiter.turn(&group(2), Work::Send).await.unwrap();
     limiter.turn(&person(1), Work::Send).await.unwrap();
-    assert_eq!(begun.elapsed(), Duration::from_secs(4));
+    assert!(begun.elapsed() < Duration::from_millis(4_100), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,6 +174,6 @@ async fn places_that_are_idle_are_forgotten() {
         limiter.turn(&person(number), Work::Send).await.unwrap();
     }
     let known = limiter.paces().places.len();
-    // A minute's worth at 29 a second is 1,740; twice that before the next look.
+    // A minute's worth at 28 a second is 1,680; twice that before the next look.
     assert!(known <= 4_000, "{known}");
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::super::App;
 use super::super::desk::Desk;
 use super::super::error::{ErrorCode, Problem};
-use super::super::extract::Body;
+use super::super::extract::{AtPath, Body};
 use super::super::gate::{Gate, Policy};
 use crate::messaging::code_hash;
 use crate::people::by;
@@ -23,6 +23,7 @@ use crate::throttle::Key;
 
 pub(crate) fn add(gate: Gate) -> Gate {
     gate.route(Policy::Manage, routes!(tell))
+        .route(Policy::Read, routes!(bindings))
         .route(Policy::Manage, routes!(approve))
         .route(Policy::Manage, routes!(remove))
         .route(Policy::Manage, routes!(test))
@@ -112,6 +113,33 @@ async fn tell(State(app): State<App>, desk: Desk) -> Result<Json<GatewayBody>, P
         strangers: strangers.collect(),
         undelivered: desk.undelivered().await?.len() as u64,
     }))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct BindingsBody {
+    bindings: Vec<BindingBody>,
+}
+
+/// A chat whose messages go to a session.
+#[derive(Debug, Serialize, ToSchema)]
+struct BindingBody {
+    /// The chat in one line, as messages name it in `from`.
+    chat: String,
+    platform: String,
+    /// It was interrupted too often: its next message begins a new session.
+    suspended: bool,
+}
+
+/// The chats whose messages go to a session.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/bindings", tag = "gateway", params(("session" = Uuid, Path)),
+    security(("token" = [])), responses((status = 200, body = BindingsBody), (status = "default", body = Problem)))]
+async fn bindings(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<BindingsBody>, Problem> {
+    let bindings = desk.bindings(session).await?.into_iter().map(|bound| BindingBody {
+        chat: bound.chat.to_text(),
+        platform: bound.chat.platform,
+        suspended: bound.suspended,
+    });
+    Ok(Json(BindingsBody { bindings: bindings.collect() }))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]

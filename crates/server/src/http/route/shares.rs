@@ -114,6 +114,6 @@ async fn read(
             (page, earlier)
         }
     };
-    turns.iter_mut().for_each(session::TurnView::forget_devices);
+    turns.iter_mut().for_each(session::TurnView::forget_places);
     Ok(Json(SharedBody { title: view.title, turns, earlier }))
 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use session::event::{Flag, Message, Outcome, PostMode, RunCause, RunEnd, Usage};
 use session::{
-    Entry, Event, Marker, MarkerKind, Part, Prompt, PromptMessage, SessionId, Time, TurnView, View,
+    DeliveredPart, Delivery, Entry, Event, Marker, MarkerKind, Part, Prompt, PromptMessage, SessionId, Time,
+    TurnView, View,
 };
 
 /// The stored name of an event's kind.
@@ -170,6 +171,18 @@ fn seconds(time: Time) -> String {
 }
 
 /// The view as lines that begin with `=`.
+fn owed(delivery: &Delivery) -> String {
+    let part =
+        |part: &DeliveredPart| format!("{}/{}", part.attempts, part.receipt.as_deref().unwrap_or("none"));
+    let parts: Vec<_> = delivery.parts.iter().map(part).collect();
+    let outcome = delivery.outcome.as_ref().map_or("owed".to_owned(), |outcome| format!("{outcome:?}"));
+    let before = delivery.before.map_or(String::new(), |before| {
+        format!(", {} parts with {} letters before it went on", before.parts, before.letters)
+    });
+    let (chat, answer) = (&delivery.to.chat, delivery.answer);
+    format!("to {chat}: answer {answer} [{}] {outcome}{before}", parts.join(" "))
+}
+
 pub(super) fn view(view: &View) -> String {
     let mut told = format!("= seq {} active {}", view.seq, seconds(view.active_at));
     if let Some(title) = &view.title {
@@ -217,20 +230,7 @@ pub(super) fn view(view: &View) -> String {
         writeln!(told, "= owes {} turns to {}{error}", owed.turns, owed.owner.0).unwrap();
     }
     for delivery in &view.deliveries {
-        let parts: Vec<_> = delivery
-            .parts
-            .iter()
-            .map(|part| format!("{}/{}", part.attempts, part.receipt.as_deref().unwrap_or("none")))
-            .collect();
-        let outcome = delivery.outcome.as_ref().map_or("owed".to_owned(), |outcome| format!("{outcome:?}"));
-        writeln!(
-            told,
-            "= to {}: answer {} [{}] {outcome}",
-            delivery.to.chat,
-            delivery.answer,
-            parts.join(" ")
-        )
-        .unwrap();
+        writeln!(told, "= {}", owed(delivery)).unwrap();
     }
     if view.queue.len() > 8 {
         writeln!(told, "= {} messages wait", view.queue.len()).unwrap();
