@@ -41,11 +41,11 @@ cuts *ARGS:
 
 # The released binary, killed and cut from power under clients and readers, and an independent judge.
 judge *ARGS: release
-    cargo run -q --release -p testkit --bin trial -- judge {{ARGS}}
+    "${CARGO_TARGET_DIR:-target}/release/trial" judge {{ARGS}}
 
 # The same for as long as one likes: `just campaign --hours 8`.
 campaign *ARGS: release
-    cargo run -q --release -p testkit --bin trial -- campaign {{ARGS}}
+    "${CARGO_TARGET_DIR:-target}/release/trial" campaign {{ARGS}}
 
 # What an operator can run with the binary alone: killed at random under load, then judged.
 selftest *ARGS: release
@@ -53,15 +53,15 @@ selftest *ARGS: release
 
 # Readers: a reconnect at every byte, one that never reads, a thousand of one session.
 readers *ARGS: release
-    cargo run -q --release -p testkit --bin readers -- {{ARGS}}
+    "${CARGO_TARGET_DIR:-target}/release/readers" {{ARGS}}
 
 # The whole surface: who is let in, what one user learns of another, what becomes of nonsense.
 sweeps *ARGS: release
-    cargo run -q --release -p testkit --bin sweeps -- {{ARGS}}
+    "${CARGO_TARGET_DIR:-target}/release/sweeps" {{ARGS}}
 
 # Backups of the released binary under load, each restored and held against what the original became.
 backups *ARGS: release
-    cargo run -q --release -p testkit --bin backups -- {{ARGS}}
+    "${CARGO_TARGET_DIR:-target}/release/backups" {{ARGS}}
 
 # Stores of every older schema: read, gone on with, killed in their migration; newer ones refused.
 upgrades *ARGS: release
@@ -69,28 +69,28 @@ upgrades *ARGS: release
 
 # Restarts, crashes and a platform that goes away on a real Synapse: every message is answered once, in order.
 head-to-head *ARGS: release
-    cargo run -q --release -p testkit --bin messaging -- head-to-head {{ARGS}}
+    "${CARGO_TARGET_DIR:-target}/release/messaging" head-to-head {{ARGS}}
 
 # The gateway between failing platforms, killed again and again; then everything is counted.
 judge-gateway *ARGS: release
-    cargo run -q --release -p testkit --bin messaging -- judge {{ARGS}}
+    "${CARGO_TARGET_DIR:-target}/release/messaging" judge {{ARGS}}
 
 # Many chats at once under a platform's rates: nothing lost, memory flat, hardly slower than the rates allow.
 bench-gateway *ARGS: release
-    cargo run -q --release -p testkit --bin messaging -- bench {{ARGS}}
+    "${CARGO_TARGET_DIR:-target}/release/messaging" bench {{ARGS}}
 
 # A real model on a real llama.cpp server, in both wire formats, stopped and killed in mid-stream.
 real-model *ARGS: release
-    cargo run -q --release -p testkit --bin real-model -- scripts/small-model {{ARGS}}
+    "${CARGO_TARGET_DIR:-target}/release/real-model" scripts/small-model {{ARGS}}
 
 # The web pages: checked, tested, built into `web/dist`.
 web: pages
     cd web && npx prettier --check --log-level warn . && npx tsc --noEmit && npx vitest run --reporter dot
 
-# Builds the web pages; installs what they are made of when that changed.
+# Builds the web pages when they changed; installs what they are made of when that did.
 pages:
     cd web && (cmp -s package-lock.json node_modules/.installed || (npm install --no-save --silent && cp package-lock.json node_modules/.installed))
-    cd web && npx vite build --logLevel warn
+    cd web && ([ -e dist/index.html ] && [ -z "$(find src public *.html *.ts package-lock.json -newer node_modules/.built -print -quit 2>&1)" ] || (touch node_modules/.begun && npx vite build --logLevel warn && mv node_modules/.begun node_modules/.built))
 
 # Writes the description of the API and the types that the pages are made with anew.
 api: release
@@ -121,23 +121,20 @@ axe *ARGS: release
 screenshots *ARGS: release
     node web/e2e/screenshots.mjs {{ARGS}}
 
-# The binaries that campaigns put on trial.
+# The binaries that campaigns put on trial and those that try them, built once: without the crash points and mutants of tests.
 release: pages
-    cargo build -q --release -p server
-    cargo build -q --release -p judge
-    cargo build -q --release -p testkit --bin scripted-model
+    cargo build -q --release --no-default-features -p server -p judge -p testkit --bins
 
 # Measure the store: runs at once, latency, bytes per transcript byte.
-bench-store *ARGS:
-    cargo run -q --release -p testkit --no-default-features --bin bench-store -- {{ARGS}}
+bench-store *ARGS: release
+    "${CARGO_TARGET_DIR:-target}/release/bench-store" {{ARGS}}
 
 # Measure the released binary: the price of durability, streams at once, starts, requests.
 bench-server *ARGS: release
-    cargo run -q --release -p testkit --no-default-features --bin bench-server -- {{ARGS}}
+    "${CARGO_TARGET_DIR:-target}/release/bench-server" {{ARGS}}
 
 # Live many small worlds in virtual time, each from a seed; `just sim SEED` lives one again.
-sim *ARGS:
-    cargo build -q -p testkit --bin sim
+sim *ARGS: tests
     cargo run -q --release -p testkit --bin sim -- {{ARGS}}
 
 # What the gate costs a page of the list, with and without it in one run.
@@ -145,8 +142,8 @@ bench-gate:
     GATE_BLOCKS=40 cargo test -q --release -p server --bin everturn the_gate_costs -- --nocapture
 
 # Compare row layouts of the store on this machine.
-layouts *ARGS:
-    cargo run -q --release -p testkit --no-default-features --bin layouts -- {{ARGS}}
+layouts *ARGS: release
+    "${CARGO_TARGET_DIR:-target}/release/layouts" {{ARGS}}
 
 # Everything a change must pass, from a clean checkout.
 ci:

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -28,6 +30,12 @@ const CONTRACT_BINARY: &str = "testkit::contract";
 
 /// Names the planted mutant to the test processes.
 const MUTANT_VARIABLE: &str = "EVERTURN_MUTANT";
+
+/// How many tests run at once: they mostly wait.
+const TESTS_AT_ONCE: usize = 4;
+
+/// How many mutants live at once. They share the tests that run at once, so that one is as fast or slow as the control.
+const MUTANTS_AT_ONCE: usize = 2;
 
 /// Says which store the tests stand on.
 const STORE_VARIABLE: &str = "TEST_STORE";
@@ -80,16 +88,26 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     list(&mut report, &rules, &suite);
     if bite {
         // The control of the experiment: the same limits and environment as under a mutant, and none planted.
-        let control = Selection { prefixes: &[], profile: "bite", environment: &[(MUTANT_VARIABLE, "none")] };
+        let control = Selection {
+            prefixes: &[],
+            profile: "bite",
+            environment: &[(MUTANT_VARIABLE, "none")],
+            at_once: TESTS_AT_ONCE,
+        };
         prove(&mut report, "contract", &rules, &suite, control)?;
         bite_all(&mut report, &rules, &suite, &wanted)?;
     } else {
-        let plain = Selection { prefixes: &[], profile: "default", environment: &[] };
+        let plain = Selection { prefixes: &[], profile: "default", environment: &[], at_once: TESTS_AT_ONCE };
         prove(&mut report, "contract", &rules, &suite, plain)?;
     }
     if wanted.is_empty() {
         let on_postgres = [(STORE_VARIABLE, "postgres")];
-        let selection = Selection { prefixes: &[], profile: "default", environment: &on_postgres };
+        let selection = Selection {
+            prefixes: &[],
+            profile: "default",
+            environment: &on_postgres,
+            at_once: TESTS_AT_ONCE,
+        };
         prove(&mut report, "contract.postgres", &rules, &suite, selection)?;
     }
     Ok(report.verdict())
@@ -177,13 +195,31 @@ fn standing_of(rule: &Rule, outcomes: &BTreeMap<String, Outcome>) -> Option<Outc
     })
 }
 
-/// Plants each mutant in turn; for each rule it bites, at least one test must turn red.
+/// Plants each mutant; for each rule it bites, at least one test must turn red.
 #[expect(clippy::disallowed_methods, reason = "the report tells how long the mutants took")]
 fn bite_all(report: &mut Report, rules: &[Rule], suite: &Suite, wanted: &[&str]) -> Result<()> {
     let begin = Instant::now();
-    for mutant in MUTANTS.iter().filter(|mutant| wanted.is_empty() || wanted.contains(&mutant.name)) {
-        bite_one(report, rules, suite, mutant)?;
-    }
+    let mutants = MUTANTS.iter().filter(|mutant| wanted.is_empty() || wanted.contains(&mutant.name));
+    let left = Mutex::new(mutants);
+    // The lock is held for the taking alone.
+    let take = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    thread::scope(|scope| {
+        let (ended, told) = mpsc::channel();
+        for ended in vec![ended; MUTANTS_AT_ONCE] {
+            scope.spawn(move || {
+                while let Some(mutant) = take() {
+                    // Nobody listens any more once one went wrong.
+                    if ended.send((mutant, outcomes_under(suite, mutant))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        for (mutant, outcomes) in told {
+            tell_bites(report, rules, mutant, &outcomes?);
+        }
+        anyhow::Ok(())
+    })?;
     report.note(format_args!("the mutants took {} s", begin.elapsed().as_secs()));
     let mut unbitten = 0;
     for rule in rules.iter().filter(|rule| !rule.is_owed()) {
@@ -197,13 +233,17 @@ fn bite_all(report: &mut Report, rules: &[Rule], suite: &Suite, wanted: &[&str])
     Ok(())
 }
 
-fn bite_one(report: &mut Report, rules: &[Rule], suite: &Suite, mutant: &Mutant) -> Result<()> {
+/// How the tests of the rules that it bites end while it is planted.
+fn outcomes_under(suite: &Suite, mutant: &Mutant) -> Result<BTreeMap<String, Outcome>> {
     let environment = [(MUTANT_VARIABLE, mutant.name)];
-    let selection = Selection { prefixes: mutant.bites, profile: "bite", environment: &environment };
-    let outcomes = suite.run(&selection)?;
+    let at_once = TESTS_AT_ONCE / MUTANTS_AT_ONCE;
+    suite.run(&Selection { prefixes: mutant.bites, profile: "bite", environment: &environment, at_once })
+}
+
+fn tell_bites(report: &mut Report, rules: &[Rule], mutant: &Mutant, outcomes: &BTreeMap<String, Outcome>) {
     for bitten in mutant.bites {
         let rule = rules.iter().find(|rule| rule.prefix() == *bitten);
-        let value = match rule.and_then(|rule| standing_of(rule, &outcomes)) {
+        let value = match rule.and_then(|rule| standing_of(rule, outcomes)) {
             Some(Outcome::Red) => "red",
             Some(Outcome::Green) => "green",
             None => "untested",
@@ -215,7 +255,6 @@ fn bite_one(report: &mut Report, rules: &[Rule], suite: &Suite, mutant: &Mutant)
             Standing::when(value == "red"),
         );
     }
-    Ok(())
 }
 
 #[cfg(test)]

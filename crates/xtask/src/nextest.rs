@@ -55,6 +55,8 @@ pub(crate) struct Selection<'a> {
     pub profile: &'a str,
     /// Set for the test processes.
     pub environment: &'a [(&'a str, &'a str)],
+    /// How many run at a time.
+    pub at_once: usize,
 }
 
 impl Selection<'_> {
@@ -92,7 +94,7 @@ impl Suite {
         &self.tests
     }
 
-    /// Runs the chosen tests to the end, four at a time (they mostly wait), and tells how each ended, by function name.
+    /// Runs the chosen tests to the end, and tells how each ended, by function name.
     pub(crate) fn run(&self, selection: &Selection<'_>) -> Result<BTreeMap<String, Outcome>> {
         let expected: Vec<&Test> = self.tests.iter().filter(|test| selection.has(test)).collect();
         // Binaries that are not named are not even asked what they hold.
@@ -101,7 +103,8 @@ impl Suite {
         let binaries = if binaries.is_empty() { "none()".to_owned() } else { binaries.join(" | ") };
         let filter = format!("({binaries}) & test(/(^|::)({})_[^:]*$/)", selection.prefixes.join("|"));
         let mut command = cargo(&["nextest", "run", "--message-format", "libtest-json", "--no-fail-fast"]);
-        command.args(["--test-threads", "4", "--no-tests", "pass", "--profile", selection.profile]);
+        command.args(["--test-threads", &selection.at_once.to_string(), "--no-tests", "pass"]);
+        command.args(["--profile", selection.profile]);
         command.arg("--binaries-metadata").arg(&self.binaries);
         command.arg("--cargo-metadata").arg(&self.metadata);
         command.args(["-E", &filter]);
