@@ -9,6 +9,7 @@ mod pages;
 mod reference;
 mod route;
 mod sse;
+mod unread;
 mod visitor;
 mod wire;
 
@@ -127,6 +128,7 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(app.front.clone(), gate::guard))
+        .layer(middleware::from_fn(unread::read_the_rest))
         .with_state(app);
     (router, openapi)
 }
