@@ -14,8 +14,8 @@ use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::oneshot;
 
-/// How much of a request is read for nothing, and for how long: twice the largest file, on a connection of some speed.
-const BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How much of a request is read for nothing, and for how long. Whoever sends more than that wants to be a burden.
+const BYTES_MAX: usize = 16 * 1024 * 1024;
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Answers at once; what the answer did not need is read beside it.
