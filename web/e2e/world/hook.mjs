@@ -53,7 +53,7 @@ export class Hook {
       'kind = "webhook"',
       `url = "http://127.0.0.1:${port}"`,
       'token_env = "HOOK_SECRET"',
-      'allow = ["robin"]',
+      'allow = ["robin", "jay"]',
     ].join("\n");
   }
 
