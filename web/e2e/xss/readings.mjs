@@ -125,6 +125,8 @@ export function readingScenes(stage) {
           const said = plain(inOneLine(one.text));
           put("palette_excerpt", [said], plain(await textsOf(page, ".pal [role=option] .dim")));
           await page.keyboard.press("Escape");
+          // The same keys would close what is still open.
+          await page.locator(".pal").waitFor({ state: "hidden" });
         }
       });
     },
