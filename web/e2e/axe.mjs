@@ -361,7 +361,7 @@ const scenes = {
       until("it writes", async () => (await page.locator(".parts .prose").textContent()).length > 30),
     );
     await world.kill();
-    await state("away", sees(".strip", "Reconnecting."));
+    await state("away", sees(".strip", "Can't reach the server."));
     for (const page of pages) await say(page, `A message for later, ${BIRDS}`);
     await state("outbox", sees(".said.wait"));
     await world.serve();

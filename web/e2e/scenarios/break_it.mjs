@@ -39,7 +39,7 @@ export const breakIt = {
       await longer(page, 20);
 
       await panel(page).getByRole("button", { name: "Cut this page's connection for 10 s" }).click();
-      await page.locator(".strip b", { hasText: "Reconnecting." }).waitFor();
+      await page.locator(".strip b", { hasText: "Can't reach the server." }).waitFor();
       const cut = await answerOf(page);
       // Asking at once does not help: it is held.
       await page.getByRole("button", { name: "Try now" }).click();

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { field, open, say, until } from "../world.mjs";
 import { choose, shows } from "./look.mjs";
 
-const offline = (page) => page.locator(".strip b", { hasText: "Reconnecting." });
+const offline = (page) => page.locator(".strip b", { hasText: "Can't reach the server." });
 
 /** Waits until the browser keeps the page. */
 const kept = (page) =>

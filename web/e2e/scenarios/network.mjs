@@ -7,7 +7,7 @@ import { pause, same, shows, stopButton } from "./look.mjs";
 
 async function cut(world, page, mode, seconds) {
   world.network.set(mode);
-  await page.locator(".strip b", { hasText: "Reconnecting." }).waitFor({ timeout: 30_000 });
+  await page.locator(".strip b", { hasText: "Can't reach the server." }).waitFor({ timeout: 30_000 });
   const before = await answerOf(page);
   await pause(seconds * 1_000);
   assert.equal(await answerOf(page), before, "the cut was real");
@@ -57,7 +57,7 @@ export const network = {
     await page.locator(".strip").waitFor();
     assert.equal(await page.locator(".said.wait").count(), 2);
     if (full) {
-      await page.locator(".strip b", { hasText: "Offline for 1 min." }).waitFor({ timeout: 90_000 });
+      await page.locator(".strip b", { hasText: "Can't reach the server." }).waitFor({ timeout: 90_000 });
       await pause(60_000);
     }
     await world.serve();

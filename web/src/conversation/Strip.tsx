@@ -13,7 +13,6 @@ import { Offers } from "./Offers";
 /** Under the header, never over the text; after two seconds, so that a blink of the network says nothing. */
 export function Strip() {
   const link = useKnown(({ link }) => link);
-  const heardAt = useKnown(({ heardAt }) => heardAt);
   const away = link.kind === "away";
   const now = useSeconds(away);
   const [back, setBack] = useState<number>();
@@ -32,24 +31,22 @@ export function Strip() {
     if (shown) announce(i18n.t("Connection lost. Reconnecting."));
   }, [shown]);
   if (shown) {
-    const minutes = Math.floor(gone / 60_000);
     return (
       <div className="strip">
         <WifiOff aria-hidden="true" />
         <span className="grow">
-          {minutes >= 1 ? (
+          {link.heard === undefined ? (
             <Trans
-              id="<0>Offline for {minutes} min.</0> The agent keeps working on the server."
-              values={{ minutes }}
+              id="<0>Can't reach the server.</0> Your sessions appear when it's back."
               components={{ 0: <b /> }}
             />
           ) : (
             <Trans
-              id="<0>Reconnecting.</0> The agent keeps working on the server."
+              id="<0>Can't reach the server.</0> Everything up to {time} is here; the rest appears when it's back."
+              values={{ time: exactClock(link.heard) }}
               components={{ 0: <b /> }}
             />
-          )}{" "}
-          {heardAt > 0 && i18n.t("You see everything up to {time}.", { time: exactClock(heardAt) })}
+          )}
         </span>
         <button type="button" className="btn sm ghost" onClick={tryNow}>
           {i18n.t("Try now")}

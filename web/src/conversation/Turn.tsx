@@ -9,7 +9,7 @@ import { outbox } from "../live/store";
 import type { Message, Part, TurnView } from "../log/types";
 import { useUi } from "../shell/ui";
 import { useKnown, useSeconds } from "../shell/use";
-import { clockOf, spanOf } from "../shell/words";
+import { clockOf, lastSeen, spanOf } from "../shell/words";
 import { AnswerActions, SaidActions } from "./Actions";
 import { Delivered } from "./Delivered";
 import { useOther } from "./device";
@@ -57,7 +57,7 @@ export const Turn = memo(
             <span className={`knot ${live ? (away ? "away" : "live") : knotOf(turn)}`} />
             <div className="who">
               <h2>{i18n.t("Agent")}</h2>
-              {live && <Doing parts={parts} since={turn.posted_at} away={away} />}
+              {live && (away ? <LastSeen /> : <Doing parts={parts} since={turn.posted_at} />)}
               <AnswerActions turn={turn} session={session} newest={newest} live={live} />
             </div>
             <Parts key={turn.answer?.run ?? "none"} parts={parts} live={live} />
@@ -96,7 +96,13 @@ function knotOf(turn: TurnView): string {
   }
 }
 
-function Doing({ parts, since, away }: { parts: readonly Part[]; since: number; away: boolean }) {
+/** While the server is unreachable nobody knows whether the agent still writes. */
+function LastSeen() {
+  const link = useKnown(({ link }) => link);
+  return <span className="t">{lastSeen(link)}</span>;
+}
+
+function Doing({ parts, since }: { parts: readonly Part[]; since: number }) {
   const now = useSeconds(true);
   const last = parts.at(-1);
   const running = last !== undefined && "call" in last;
@@ -107,7 +113,7 @@ function Doing({ parts, since, away }: { parts: readonly Part[]; since: number; 
       : i18n.t("Writing");
   return (
     <>
-      <span className={away ? "t" : "k"}>{away ? i18n.t("Writing on the server") : word}</span>
+      <span className="k">{word}</span>
       <span className="num">{spanOf(now - since / 1_000)}</span>
     </>
   );

@@ -40,7 +40,8 @@ export type Preferences = Schemas["PreferencesBody"];
 export type Link =
   | { kind: "opening" }
   | { kind: "open"; missed?: { since: number; until: number } }
-  | { kind: "away"; since: number };
+  /** `heard` is when the server was last heard; none if this page never heard it. */
+  | { kind: "away"; since: number; heard?: number };
 
 export interface Known {
   user: Me | null | undefined;
@@ -93,6 +94,9 @@ const connection = new Connection(address, { opened, told, closed });
 export const outbox = new Outbox(store);
 export const replica = new Replica(store);
 onList((list) => store.setState({ list }));
+
+/** When the server was last heard, whatever it said. */
+let lastHeard: number | undefined;
 
 /** When to ask again who is here; none once the server said so. */
 let again: ReturnType<typeof setTimeout> | undefined;
@@ -207,7 +211,8 @@ function opened(): void {
 
 function closed(): void {
   const { link } = store.getState();
-  if (link.kind !== "away") store.setState({ link: { kind: "away", since: Date.now() } });
+  const heard = lastHeard === undefined ? {} : { heard: lastHeard };
+  if (link.kind !== "away") store.setState({ link: { kind: "away", since: Date.now(), ...heard } });
   // A login that ended also ends the socket; only the server can tell the one from the other.
   ask("GET", "/me").catch((error: unknown) => {
     if (error instanceof Refused && error.status === 401) signedOut();
@@ -215,6 +220,7 @@ function closed(): void {
 }
 
 function told(told: Told): void {
+  lastHeard = Date.now();
   if (told.hello !== undefined) {
     store.setState({ newer: isOther(told.hello.build) });
   } else if (told.snapshot !== undefined) {

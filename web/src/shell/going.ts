@@ -16,17 +16,21 @@ export function titleOf(name: string | undefined, going: Going): string {
 }
 
 /** In one session. What was told of it itself is newer than its line in the list. */
-export function goingIn({ list, sessions }: Pick<Known, "list" | "sessions">, session: string): Going {
+export function goingIn(
+  { list, sessions, link }: Pick<Known, "list" | "sessions" | "link">,
+  session: string,
+): Going {
   const line = list?.find((line) => line.session === session);
   const run = sessions[session]?.state.open_run ?? (sessions[session] === undefined ? line?.run : null);
-  if (run != null) return "live";
+  // Out of touch, nobody knows whether a run still goes on.
+  if (run != null) return link.kind === "away" ? "still" : "live";
   return line?.needs == null ? "still" : "needs";
 }
 
 /** In all of them. */
-export function goingAnywhere({ list }: Pick<Known, "list">): Going {
+export function goingAnywhere({ list, link }: Pick<Known, "list" | "link">): Going {
   if (list?.some((line) => line.needs != null)) return "needs";
-  return list?.some((line) => line.run != null) ? "live" : "still";
+  return link.kind !== "away" && list?.some((line) => line.run != null) ? "live" : "still";
 }
 
 const RULE = "M8 2v9a5 5 0 0 0 10 0 5 5 0 0 0-10 0v11";

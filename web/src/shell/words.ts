@@ -2,6 +2,8 @@
 
 import { i18n } from "@lingui/core";
 
+import type { Link } from "../live/store";
+
 /** Made at the first use: only then the language is known. It stays until the page is read anew. */
 function once<T>(make: (locales: string | string[]) => T): () => T {
   let made: T | undefined;
@@ -45,6 +47,13 @@ export function clockOf(micros: number): string {
 
 export function exactClock(millis: number): string {
   return exact().format(millis);
+}
+
+/** Returns when the agent was last seen writing, for a page that no longer hears the server. */
+export function lastSeen(link: Link): string {
+  const heard = link.kind === "away" ? link.heard : undefined;
+  if (heard === undefined) return i18n.t("Was writing");
+  return i18n.t("Last seen writing {time}", { time: exactClock(heard) });
 }
 
 /** When a session was last active, as short as it can be told apart. */

@@ -12,7 +12,7 @@ import { toggle, usePicked } from "../sessions/picked";
 import { shelfOf, type Line, type Shelf } from "../sessions/types";
 import { useUnread } from "../sessions/unread";
 import { useKnown } from "../shell/use";
-import { whenOf } from "../shell/words";
+import { lastSeen, whenOf } from "../shell/words";
 import { dayOf, trashWords } from "./times";
 
 interface Props {
@@ -132,9 +132,15 @@ function Second({ line, shelf, now, unread }: { line: Line; shelf: Shelf; now: n
   if (shelf === "trash" && line.trashed_at != null) {
     return <span className="m">{trashWords(line.trashed_at, trashDays(), now)}</span>;
   }
-  if (line.run != null) return <span className="m k">{i18n.t("Writing")}</span>;
+  if (line.run != null) return <Writing />;
   if (line.needs === "failed") return <span className="m a">{i18n.t("Needs you: the answer failed")}</span>;
   if (line.needs === "interrupted") return <span className="m a">{i18n.t("Needs you: interrupted")}</span>;
   // Bold letters say nothing to who cannot see them.
   return unread ? <span className="sr">{i18n.t("New since you last looked")}</span> : null;
+}
+
+function Writing() {
+  const link = useKnown(({ link }) => link);
+  if (link.kind === "away") return <span className="m away">{lastSeen(link)}</span>;
+  return <span className="m k">{i18n.t("Writing")}</span>;
 }
