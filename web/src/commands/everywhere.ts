@@ -89,7 +89,7 @@ export const EVERYWHERE: readonly Command[] = [
     id: "sign_out",
     group: "anywhere",
     title: () => i18n.t("Sign out"),
-    run: () => void attempt(i18n.t("signed out"), signOut()),
+    run: () => void attempt(i18n.t("Couldn't sign out: the server is unreachable."), signOut()),
   },
   ...places,
 ];

@@ -33,7 +33,11 @@ function acts({ session, view, finding, find, history }: Shown): Command[] {
       group: "session",
       title: () => i18n.t("Retry the last answer"),
       when: () => rests,
-      run: () => void attempt(i18n.t("tried again"), ask("POST", `/sessions/${session}/retry`)),
+      run: () =>
+        void attempt(
+          i18n.t("Couldn't retry: the server is unreachable."),
+          ask("POST", `/sessions/${session}/retry`),
+        ),
     },
     {
       id: "session.edit",
@@ -72,7 +76,10 @@ function acts({ session, view, finding, find, history }: Shown): Command[] {
 function shelves({ session, view }: Shown): Command[] {
   if (view === undefined) return [];
   const change = (body: object) =>
-    void attempt(i18n.t("changed"), ask("PATCH", `/sessions/${session}`, { body }));
+    void attempt(
+      i18n.t("Couldn't change the session: the server is unreachable."),
+      ask("PATCH", `/sessions/${session}`, { body }),
+    );
   return [
     {
       id: "session.tags",

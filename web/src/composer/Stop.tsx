@@ -15,7 +15,7 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
     setAsked(run);
     const stopped = insist("POST", `/sessions/${session}/stop`, { body: { run } });
     stopped.catch(() => setAsked(null));
-    await attempt(i18n.t("stopped"), stopped);
+    await attempt(i18n.t("Couldn't stop the answer: the server is unreachable."), stopped);
   };
   useCommands([
     {

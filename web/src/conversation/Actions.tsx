@@ -80,7 +80,12 @@ export function AnswerActions({ turn, session, newest, live }: Props & { live: b
         <Act
           label={i18n.t("Retry")}
           act="R"
-          onClick={() => void attempt(i18n.t("tried again"), ask("POST", `/sessions/${session}/retry`))}
+          onClick={() =>
+            void attempt(
+              i18n.t("Couldn't retry: the server is unreachable."),
+              ask("POST", `/sessions/${session}/retry`),
+            )
+          }
         >
           <RefreshCw aria-hidden="true" />
         </Act>
@@ -89,7 +94,9 @@ export function AnswerActions({ turn, session, newest, live }: Props & { live: b
         <Act
           label={i18n.t("Branch from here")}
           act="B"
-          onClick={() => void attempt(i18n.t("branched"), branch())}
+          onClick={() =>
+            void attempt(i18n.t("Couldn't create the branch: the server is unreachable."), branch())
+          }
         >
           <GitBranch aria-hidden="true" />
         </Act>
@@ -110,7 +117,10 @@ function Versions({ turn, session }: { turn: TurnView; session: string }) {
     const run = answers[place];
     if (run === undefined) return;
     const path = `/sessions/${session}/turns/${turn.turn}/answer`;
-    void attempt(i18n.t("changed"), ask("PUT", path, { body: { run } }));
+    void attempt(
+      i18n.t("Couldn't switch the answer: the server is unreachable."),
+      ask("PUT", path, { body: { run } }),
+    );
   };
   return (
     <span className="ver">

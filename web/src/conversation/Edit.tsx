@@ -29,7 +29,7 @@ export function Edit({ session, turn, message }: Props) {
       go(`/s/${made}`);
     } catch (error) {
       setSending(false);
-      setProblem(why(error, i18n.t("sent")));
+      setProblem(why(error, i18n.t("Couldn't send: the server is unreachable.")));
     }
   };
   return (

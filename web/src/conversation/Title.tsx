@@ -17,7 +17,7 @@ export function Title({ session, title }: { session: string; title: string | nul
       setDraft(undefined);
       setError(undefined);
     } catch (error) {
-      setError(why(error, i18n.t("renamed")));
+      setError(why(error, i18n.t("Couldn't rename the session: the server is unreachable.")));
     }
   };
   const rename = () => setDraft(title ?? "");

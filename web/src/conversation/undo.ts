@@ -6,9 +6,15 @@ import { ask } from "../api/client";
 import { attempt } from "../shell/attempt";
 
 export function takeBack(session: string, from: number): void {
-  void attempt(i18n.t("taken back"), ask("POST", `/sessions/${session}/undo`, { body: { from } }));
+  void attempt(
+    i18n.t("Couldn't take back the turn: the server is unreachable."),
+    ask("POST", `/sessions/${session}/undo`, { body: { from } }),
+  );
 }
 
 export function putBack(session: string): Promise<void> {
-  return attempt(i18n.t("put back"), ask("POST", `/sessions/${session}/put-back`));
+  return attempt(
+    i18n.t("Couldn't put the turn back: the server is unreachable."),
+    ask("POST", `/sessions/${session}/put-back`),
+  );
 }

@@ -18,7 +18,13 @@ export default function Beginning({ steps }: { steps: boolean }) {
     <>
       {steps && preferences?.first_run_done === false && <FirstRun />}
       <div className="do">
-        <button type="button" className="btn" onClick={() => void attempt(i18n.t("begun"), begin())}>
+        <button
+          type="button"
+          className="btn"
+          onClick={() =>
+            void attempt(i18n.t("Couldn't start the session: the server is unreachable."), begin())
+          }
+        >
           {i18n.t("Try to break it")}
         </button>
       </div>

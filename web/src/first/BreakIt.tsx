@@ -61,7 +61,7 @@ export default function BreakIt({ session, view }: Props) {
     strike("cut");
   };
   const breakAnswer = () =>
-    doing.run(i18n.t("broken"), async () => {
+    doing.run(i18n.t("Couldn't break the answer: the server is unreachable."), async () => {
       await ask("POST", `/sessions/${session}/break`);
       strike("broken");
     });

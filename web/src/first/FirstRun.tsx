@@ -28,7 +28,8 @@ export function FirstRun() {
     setAnswered(name);
   }, []);
   const canSignIn = user?.has_password === true || (user?.passkeys ?? 0) > 0;
-  const end = () => doing.run(i18n.t("kept"), () => prefer({ first_run_done: true }));
+  const end = () =>
+    doing.run(i18n.t("Couldn't save: the server is unreachable."), () => prefer({ first_run_done: true }));
   const all = answers && canSignIn && said;
   return (
     <section className="first" aria-labelledby="first">
@@ -95,7 +96,7 @@ function ChooseModel({ first, answers, heard }: ChooseProps) {
   useEffect(() => {
     if (first === undefined || answers) return;
     let left = false;
-    void run(i18n.t("tested"), async () => {
+    void run(i18n.t("Couldn't test the model: the server is unreachable."), async () => {
       const answer = await ask<{ ok: boolean; told: string }>("POST", `${modelPath(first)}/test`, {
         patience: TEST_PATIENCE,
       });

@@ -58,7 +58,7 @@ export function Move({ sessions }: { sessions: readonly string[] }) {
             )
       }
       word={i18n.t("Move")}
-      done={i18n.t("moved")}
+      failed={i18n.t("Couldn't move the session: the server is unreachable.")}
       act={move}
       closed={answered}
     >

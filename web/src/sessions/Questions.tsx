@@ -40,7 +40,7 @@ function Rename({ session }: { session: string }) {
     <Dialog
       title={i18n.t("Rename the session")}
       word={i18n.t("Rename")}
-      done={i18n.t("renamed")}
+      failed={i18n.t("Couldn't rename the session: the server is unreachable.")}
       act={(form) => {
         const name = String(form.get("name")).trim();
         return name === "" || name === title ? undefined : rename(session, name);
@@ -106,7 +106,7 @@ function EmptyTrash() {
     <Dialog
       title={i18n.t("Empty the trash?")}
       word={i18n.t("Erase for good")}
-      done={i18n.t("emptied")}
+      failed={i18n.t("Couldn't empty the trash: the server is unreachable.")}
       cancel={i18n.t("Keep")}
       danger
       act={async () => void eraseAll(await inTrash())}
@@ -129,7 +129,11 @@ function ProjectName({ project }: { project?: Project }) {
     <Dialog
       title={project === undefined ? i18n.t("New project") : i18n.t("Rename the project")}
       word={project === undefined ? i18n.t("Make it") : i18n.t("Rename")}
-      done={project === undefined ? i18n.t("made") : i18n.t("renamed")}
+      failed={
+        project === undefined
+          ? i18n.t("Couldn't create the project: the server is unreachable.")
+          : i18n.t("Couldn't rename the project: the server is unreachable.")
+      }
       act={async (form) => {
         const name = String(form.get("name")).trim();
         if (project === undefined) await makeProject(name);
@@ -151,7 +155,7 @@ function RemoveProject({ project }: { project: Project }) {
     <Dialog
       title={i18n.t("Remove the project “{name}”?", { name: project.name })}
       word={i18n.t("Remove project")}
-      done={i18n.t("removed")}
+      failed={i18n.t("Couldn't remove the project: the server is unreachable.")}
       act={async () => {
         await ask("DELETE", `/projects/${project.project}`);
         const { view } = lists.getState();

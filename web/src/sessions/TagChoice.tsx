@@ -38,7 +38,7 @@ export function TagChoice({ sessions }: { sessions: readonly string[] }) {
             })
       }
       word={i18n.t("Save")}
-      done={i18n.t("saved")}
+      failed={i18n.t("Couldn't save: the server is unreachable.")}
       act={save}
       closed={answered}
     >

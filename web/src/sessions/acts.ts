@@ -43,20 +43,31 @@ export function erase(session: string): Promise<unknown> {
 
 export function pin(line: Line): void {
   const pinned = !line.pinned;
-  void attempt(pinned ? i18n.t("pinned") : i18n.t("unpinned"), change(line.session, { pinned }));
+  void attempt(
+    pinned
+      ? i18n.t("Couldn't pin the session: the server is unreachable.")
+      : i18n.t("Couldn't unpin the session: the server is unreachable."),
+    change(line.session, { pinned }),
+  );
 }
 
 export function archive(line: Line): void {
-  leave(line, i18n.t("archived"), { archived: true });
+  leave(line, i18n.t("Couldn't archive the session: the server is unreachable."), { archived: true });
 }
 
 export function trash(line: Line): void {
-  leave(line, i18n.t("moved to the trash"), { trashed: true });
+  leave(line, i18n.t("Couldn't move the session to the trash: the server is unreachable."), {
+    trashed: true,
+  });
 }
 
 /** Out of the trash, or of the archive. */
 export function putBack(line: Line): void {
-  leave(line, i18n.t("put back"), line.trashed ? { trashed: false } : { archived: false });
+  leave(
+    line,
+    i18n.t("Couldn't put the session back: the server is unreachable."),
+    line.trashed ? { trashed: false } : { archived: false },
+  );
 }
 
 /** Brings a session back to the shelf that it left. */
@@ -67,7 +78,7 @@ export function undo(line: Line, shelf: Shelf): void {
       : line.trashed
         ? { trashed: false }
         : { archived: shelf === "archived" };
-  void attempt(i18n.t("undone"), change(line.session, back));
+  void attempt(i18n.t("Couldn't undo: the server is unreachable."), change(line.session, back));
 }
 
 /** What became of a session that left the view, in the place of its row. */
@@ -96,7 +107,7 @@ export function trashDays(): number {
 }
 
 /** The row of a session that leaves keeps its place for a while, and says what became of it. */
-function leave(line: Line, done: string, body: { archived: boolean } | { trashed: boolean }): void {
+function leave(line: Line, failed: string, body: { archived: boolean } | { trashed: boolean }): void {
   const { session } = line;
   hold(session);
   const left = change(session, body).then(
@@ -109,7 +120,7 @@ function leave(line: Line, done: string, body: { archived: boolean } | { trashed
       throw error;
     },
   );
-  void attempt(done, left);
+  void attempt(failed, left);
 }
 
 function letGoLater(session: string): void {

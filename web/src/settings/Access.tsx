@@ -21,7 +21,7 @@ export function Access() {
           type="button"
           className="btn"
           disabled={doing.busy}
-          onClick={() => void doing.run(i18n.t("signed out"), signOut)}
+          onClick={() => void doing.run(i18n.t("Couldn't sign out: the server is unreachable."), signOut)}
         >
           {i18n.t("Sign out")}
         </button>

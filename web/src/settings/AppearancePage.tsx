@@ -57,7 +57,12 @@ function Language() {
   const [shown, setShown] = useState<"en" | "de">(() => (language() === "de" ? "de" : "en"));
   // The other devices are told first: the page is read anew in the other language.
   const change = async (code: "en" | "de") => {
-    if (!(await doing.run(i18n.t("kept"), () => prefer({ language: code })))) return;
+    if (
+      !(await doing.run(i18n.t("Couldn't save: the server is unreachable."), () =>
+        prefer({ language: code }),
+      ))
+    )
+      return;
     setShown(code);
     setLanguage(code);
   };
@@ -95,7 +100,7 @@ function Notifications() {
     if (!allowed) return;
     localStorage.setItem(PLACE, wanted ? "yes" : "no");
     setOn(wanted);
-    await doing.run(i18n.t("kept"), () => prefer({ notify: wanted }));
+    await doing.run(i18n.t("Couldn't save: the server is unreachable."), () => prefer({ notify: wanted }));
   };
   if (!("Notification" in window)) return null;
   return (

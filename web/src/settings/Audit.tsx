@@ -19,7 +19,7 @@ export function Audit({ people }: { people: readonly Person[] }) {
   const [lines, setLines] = useState<AuditLine[]>([]);
   const [more, setMore] = useState(false);
   const read = (before?: number) =>
-    doing.run(i18n.t("read"), async () => {
+    doing.run(i18n.t("Couldn't load this: the server is unreachable."), async () => {
       const path = before === undefined ? "/audit" : `/audit?before=${before}`;
       const page = (await ask<{ lines: AuditLine[] }>("GET", path)).lines;
       setLines((lines) => (before === undefined ? page : [...lines, ...page]));

@@ -10,13 +10,14 @@ interface Props {
   question: string;
   /** What follows from it. */
   told: string;
-  done: string;
+  /** The sentence for when the server is unreachable. */
+  failed: string;
   act: () => Promise<unknown>;
   disabled?: boolean;
 }
 
 /** Something that cannot be taken back is asked about once. */
-export function Confirm({ word, label, question, told, done, act, disabled = false }: Props) {
+export function Confirm({ word, label, question, told, failed, act, disabled = false }: Props) {
   const [asking, setAsking] = useState(false);
   return (
     <>
@@ -30,7 +31,7 @@ export function Confirm({ word, label, question, told, done, act, disabled = fal
         {word}
       </button>
       {asking && (
-        <Dialog title={question} word={word} done={done} act={act} danger closed={() => setAsking(false)}>
+        <Dialog title={question} word={word} failed={failed} act={act} danger closed={() => setAsking(false)}>
           <p>{told}</p>
         </Dialog>
       )}

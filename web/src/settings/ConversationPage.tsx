@@ -45,7 +45,9 @@ function Busy() {
         name="busy"
         value={busy}
         options={modes}
-        choose={(busy) => void doing.run(i18n.t("kept"), () => prefer({ busy }))}
+        choose={(busy) =>
+          void doing.run(i18n.t("Couldn't save: the server is unreachable."), () => prefer({ busy }))
+        }
       />
       <Problem of={doing} />
     </section>
@@ -75,7 +77,7 @@ function OfServer({ settings, asked }: { settings: ServerSettings; asked: Asked<
   const [saved, setSaved] = useState(false);
   const fixed = settings.set_in_environment ?? [];
   const change = (body: Partial<ServerSettings>) =>
-    doing.run(i18n.t("kept"), async () => {
+    doing.run(i18n.t("Couldn't save: the server is unreachable."), async () => {
       await ask("PATCH", "/settings", { body });
       await asked.again();
     });

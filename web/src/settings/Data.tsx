@@ -51,7 +51,7 @@ function Retention() {
   const keep = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const trash_days = Number(new FormData(event.currentTarget).get("trash_days"));
-    void doing.run(i18n.t("kept"), async () => {
+    void doing.run(i18n.t("Couldn't save: the server is unreachable."), async () => {
       await ask("PATCH", "/settings", { body: { trash_days } });
       await asked.again();
     });
@@ -109,7 +109,7 @@ function Copies({ server, reread }: { server: ServerFigures | undefined; reread:
     if (over > 0) void reread();
   }, [over, reread]);
   const begin = (path: string, body: object) =>
-    doing.run(i18n.t("begun"), async () => {
+    doing.run(i18n.t("Couldn't start the job: the server is unreachable."), async () => {
       await ask("POST", path, { body });
       await again();
     });

@@ -47,7 +47,12 @@ export function Logins() {
                           className="btn sm"
                           aria-label={i18n.t("End it: {name}", { name: login.name })}
                           disabled={doing.busy}
-                          onClick={() => void doing.run(i18n.t("ended"), end([login]))}
+                          onClick={() =>
+                            void doing.run(
+                              i18n.t("Couldn't sign out the device: the server is unreachable."),
+                              end([login]),
+                            )
+                          }
                         >
                           {i18n.t("End it")}
                         </button>
@@ -63,7 +68,7 @@ export function Logins() {
                   word={i18n.t("End all others")}
                   question={i18n.t("End all other logins?")}
                   told={i18n.t("Your other devices have to sign in again. Drafts on them are kept.")}
-                  done={i18n.t("ended")}
+                  failed={i18n.t("Couldn't sign out the other devices: the server is unreachable.")}
                   act={end(others)}
                 />
               )}

@@ -89,7 +89,7 @@ function Test({ platform }: { platform: string }) {
   const doing = useDoing();
   const [told, setTold] = useState<string>();
   const test = () =>
-    doing.run(i18n.t("tested"), async () => {
+    doing.run(i18n.t("Couldn't test the platform: the server is unreachable."), async () => {
       const { account, problem } = await ask<Schemas["TestedBody"]>("POST", `/gateway/test/${platform}`);
       setTold(account ?? problem ?? "");
     });
@@ -116,7 +116,9 @@ function Strangers({ gateway, again }: { gateway: Gateway; again: () => Promise<
     event.preventDefault();
     const form = event.currentTarget;
     const code = String(new FormData(form).get("code") ?? "");
-    const done = await doing.run(i18n.t("let in"), () => ask("POST", "/gateway/approve", { body: { code } }));
+    const done = await doing.run(i18n.t("Couldn't approve the request: the server is unreachable."), () =>
+      ask("POST", "/gateway/approve", { body: { code } }),
+    );
     if (done) form.reset();
     await again();
   };
@@ -167,7 +169,7 @@ function Peers({ gateway, again }: { gateway: Gateway; again: () => Promise<void
                 label={i18n.t("Remove {name}", { name })}
                 question={i18n.t("Shut {name} out?", { name })}
                 told={i18n.t("They are not answered any more, not even what is being written now.")}
-                done={i18n.t("removed")}
+                failed={i18n.t("Couldn't remove the person: the server is unreachable.")}
                 act={async () => {
                   await ask("POST", "/gateway/remove", { body: { platform, peer } });
                   await again();

@@ -38,7 +38,7 @@ export function ModelForm({ model, close, changed }: Props) {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
     const name = model?.name ?? String(form.get("name") ?? "").trim();
-    const kept = await doing.run(i18n.t("kept"), async () => {
+    const kept = await doing.run(i18n.t("Couldn't save: the server is unreachable."), async () => {
       await ask("PUT", modelPath(name), { body: bodyOf(form) });
       await changed();
     });

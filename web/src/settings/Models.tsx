@@ -97,7 +97,7 @@ function Row({ model, first, owner, edit, changed }: RowProps) {
               aria-label={i18n.t("Make default: {name}", { name })}
               disabled={doing.busy}
               onClick={() =>
-                void doing.run(i18n.t("changed"), async () => {
+                void doing.run(i18n.t("Couldn't save: the server is unreachable."), async () => {
                   await ask("PUT", "/models/default", { body: { name } });
                   await changed();
                 })
@@ -121,7 +121,7 @@ function Row({ model, first, owner, edit, changed }: RowProps) {
                 label={i18n.t("Remove {name}", { name })}
                 question={i18n.t("Remove the model {name}?", { name })}
                 told={i18n.t("Its key is forgotten. Sessions that it answered in stay as they are.")}
-                done={i18n.t("removed")}
+                failed={i18n.t("Couldn't remove the model: the server is unreachable.")}
                 act={async () => {
                   await ask("DELETE", modelPath(name));
                   await changed();
@@ -154,7 +154,7 @@ export function Test({ name }: { name: string }) {
   const [told, setTold] = useState<{ ok: boolean; told: string }>();
   const test = () => {
     setTold(undefined);
-    void doing.run(i18n.t("tested"), async () => {
+    void doing.run(i18n.t("Couldn't test the model: the server is unreachable."), async () => {
       const answer = await ask<{ ok: boolean; told: string }>("POST", `${modelPath(name)}/test`, {
         patience: TEST_PATIENCE,
       });

@@ -41,7 +41,7 @@ export function Passkeys() {
                       label={i18n.t("Remove {name}", { name })}
                       question={i18n.t("Remove the passkey {name}?", { name })}
                       told={i18n.t("It no longer opens this server. Logins that it opened go on.")}
-                      done={i18n.t("removed")}
+                      failed={i18n.t("Couldn't remove the passkey: the server is unreachable.")}
                       act={async () => {
                         await ask("DELETE", `/passkeys/${passkey}`);
                         await asked.again();
@@ -71,15 +71,18 @@ export function NewPasskey({ changed }: { changed: () => Promise<void> }) {
     const form = event.currentTarget;
     const name = String(new FormData(form).get("passkey") ?? "").trim();
     setAway(false);
-    const made = await doing.run(i18n.t("made"), async () => {
-      try {
-        await makePasskey(name);
-      } catch (error) {
-        if (!turnedAway(error)) throw error;
-        setAway(true);
-      }
-      await changed();
-    });
+    const made = await doing.run(
+      i18n.t("Couldn't create the passkey: the server is unreachable."),
+      async () => {
+        try {
+          await makePasskey(name);
+        } catch (error) {
+          if (!turnedAway(error)) throw error;
+          setAway(true);
+        }
+        await changed();
+      },
+    );
     if (made) form.reset();
   };
   return (

@@ -18,11 +18,14 @@ export function Password() {
     const form = event.currentTarget;
     const given = new FormData(form);
     const body = { new: given.get("new"), ...(has ? { old: given.get("old") } : {}) };
-    const set = await doing.run(i18n.t("changed"), async () => {
-      await ask("PUT", "/me/password", { body });
-      // All logins end with it, also this one; the server says so.
-      await begin();
-    });
+    const set = await doing.run(
+      i18n.t("Couldn't change the password: the server is unreachable."),
+      async () => {
+        await ask("PUT", "/me/password", { body });
+        // All logins end with it, also this one; the server says so.
+        await begin();
+      },
+    );
     if (set) form.reset();
   };
   return (

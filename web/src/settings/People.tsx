@@ -75,7 +75,12 @@ function Row({ person, own, changed }: RowProps) {
           aria-label={i18n.t("Role of {name}", { name })}
           value={person.role}
           disabled={doing.busy}
-          onChange={(event) => void doing.run(i18n.t("changed"), change({ role: event.target.value }))}
+          onChange={(event) =>
+            void doing.run(
+              i18n.t("Couldn't save: the server is unreachable."),
+              change({ role: event.target.value }),
+            )
+          }
         >
           <option value="member">{roleWord("member")}</option>
           <option value="owner">{roleWord("owner")}</option>
@@ -89,7 +94,12 @@ function Row({ person, own, changed }: RowProps) {
               type="button"
               className="btn sm"
               disabled={doing.busy}
-              onClick={() => void doing.run(i18n.t("let in"), change({ disabled: false }))}
+              onClick={() =>
+                void doing.run(
+                  i18n.t("Couldn't save: the server is unreachable."),
+                  change({ disabled: false }),
+                )
+              }
             >
               {i18n.t("Let in")}
             </button>
@@ -100,7 +110,7 @@ function Row({ person, own, changed }: RowProps) {
               told={i18n.t(
                 "Their pages close at once and their tokens are refused. Their sessions are kept.",
               )}
-              done={i18n.t("shut out")}
+              failed={i18n.t("Couldn't save: the server is unreachable.")}
               act={change({ disabled: true })}
             />
           ))}
@@ -108,7 +118,13 @@ function Row({ person, own, changed }: RowProps) {
       {resetting && (
         <NewPassword
           keep={async (password) => {
-            if (await doing.run(i18n.t("changed"), change({ password }))) setResetting(false);
+            if (
+              await doing.run(
+                i18n.t("Couldn't change the password: the server is unreachable."),
+                change({ password }),
+              )
+            )
+              setResetting(false);
           }}
         />
       )}
@@ -153,7 +169,7 @@ function NewPerson({ changed }: { changed: () => Promise<void> }) {
       role: given.get("role"),
       ...(password === "" ? {} : { password }),
     };
-    const added = await doing.run(i18n.t("added"), async () => {
+    const added = await doing.run(i18n.t("Couldn't add the user: the server is unreachable."), async () => {
       await ask("POST", "/users", { body });
       await changed();
     });

@@ -48,7 +48,7 @@ function ProjectForm({ project, changed }: { project: Project; changed: () => Pr
       model: text("model") === "" ? null : text("model"),
       instructions: text("instructions") === "" ? null : text("instructions"),
     };
-    const kept = await doing.run(i18n.t("kept"), async () => {
+    const kept = await doing.run(i18n.t("Couldn't save: the server is unreachable."), async () => {
       await ask("PATCH", `/projects/${project.project}`, { body });
       await changed();
     });
@@ -101,10 +101,13 @@ function NewProject({ changed }: { changed: () => Promise<void> }) {
     event.preventDefault();
     const form = event.currentTarget;
     const name = String(new FormData(form).get("name") ?? "").trim();
-    const made = await doing.run(i18n.t("made"), async () => {
-      await ask("POST", "/projects", { body: { id: crypto.randomUUID(), name } });
-      await changed();
-    });
+    const made = await doing.run(
+      i18n.t("Couldn't create the project: the server is unreachable."),
+      async () => {
+        await ask("POST", "/projects", { body: { id: crypto.randomUUID(), name } });
+        await changed();
+      },
+    );
     if (made) form.reset();
   };
   return (

@@ -36,7 +36,7 @@ export function Tokens() {
                       label={i18n.t("Revoke {name}", { name: token.name })}
                       question={i18n.t("Revoke the token {name}?", { name: token.name })}
                       told={i18n.t("Programs that use it are refused from now on.")}
-                      done={i18n.t("revoked")}
+                      failed={i18n.t("Couldn't revoke the token: the server is unreachable.")}
                       act={async () => {
                         await ask("DELETE", `/tokens/${token.id}`);
                         await asked.again();
@@ -100,10 +100,13 @@ function NewToken({ made }: { made: (token: { name: string; token: string }) => 
     const name = String(given.get("token") ?? "").trim();
     const days = Number(given.get("days"));
     const body = { name, scope: given.get("scope"), ...(days > 0 ? { days } : {}) };
-    const kept = await doing.run(i18n.t("made"), async () => {
-      const { token } = await ask<{ token: string }>("POST", "/tokens", { body });
-      await made({ name, token });
-    });
+    const kept = await doing.run(
+      i18n.t("Couldn't create the token: the server is unreachable."),
+      async () => {
+        const { token } = await ask<{ token: string }>("POST", "/tokens", { body });
+        await made({ name, token });
+      },
+    );
     if (kept) form.reset();
   };
   return (

@@ -12,8 +12,8 @@ interface Props {
   act?: (form: FormData) => Promise<unknown> | undefined;
   /** The word on the button that does it. */
   word?: string;
-  /** The past of that word, for when it was not done. */
-  done?: string;
+  /** The sentence for when the server is unreachable. */
+  failed?: string;
   /** The word on the button that leaves everything as it is. */
   cancel?: string;
   danger?: boolean;
@@ -21,7 +21,7 @@ interface Props {
   closed: () => void;
 }
 
-export function Dialog({ title, children, act, word, done, cancel, danger = false, closed }: Props) {
+export function Dialog({ title, children, act, word, failed, cancel, danger = false, closed }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const leave = useRef<HTMLButtonElement>(null);
   const heading = useId();
@@ -36,7 +36,8 @@ export function Dialog({ title, children, act, word, done, cancel, danger = fals
     event.preventDefault();
     if (doing.busy || act === undefined) return;
     const form = new FormData(event.currentTarget);
-    if (await doing.run(done ?? i18n.t("done"), async () => act(form))) close();
+    if (await doing.run(failed ?? i18n.t("Couldn't save: the server is unreachable."), async () => act(form)))
+      close();
   };
   return (
     <dialog ref={dialog} className="ask" aria-labelledby={heading} onClose={closed}>

@@ -27,7 +27,9 @@ export function SignIn() {
       if (location.search.includes("login=refused")) history.replaceState(null, "", location.pathname);
       await begin();
     } catch (error) {
-      setError(turnedAway(error) ? noPasskey() : why(error, i18n.t("signed in")));
+      setError(
+        turnedAway(error) ? noPasskey() : why(error, i18n.t("Couldn't sign in: the server is unreachable.")),
+      );
     }
     setBusy(false);
   }, []);

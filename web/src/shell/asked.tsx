@@ -22,7 +22,7 @@ export function useAsked<T>(path: string, after?: number): Asked<T> {
       setValue(await ask<T>("GET", path));
       setProblem(undefined);
     } catch (error) {
-      setProblem(why(error, i18n.t("read")));
+      setProblem(why(error, i18n.t("Couldn't load this: the server is unreachable.")));
     }
   }, [path]);
   useEffect(() => void again(), [again, after]);

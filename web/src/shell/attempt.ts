@@ -1,26 +1,29 @@
-// What a person asks for and does not get: why, in words, for eyes and ears.
-
-import { i18n } from "@lingui/core";
+// Requests that fail, told to eyes and ears in one whole sentence.
 
 import { Refused } from "../api/client";
+import { store } from "../live/store";
 import { announce } from "./announce";
 import { ui } from "./ui";
 
-/** Why something was not done: what the server said, or that nothing is heard of it. `done` is in the page's language. */
-export function why(error: unknown, done: string): string {
-  return error instanceof Refused
-    ? error.detail
-    : i18n.t("Not {done}: the server cannot be reached.", { done });
+/** Returns the server's own words, or `unreachable` if it gave no answer. */
+export function why(error: unknown, unreachable: string): string {
+  return error instanceof Refused ? error.detail : unreachable;
 }
 
-/** Lets it happen; says so under the header when it does not. */
-export async function attempt(done: string, asked: Promise<unknown>): Promise<void> {
+/** Waits for a request and shows a notice if it fails; `unreachable` is the notice if the server gave no answer. */
+export async function attempt(unreachable: string, asked: Promise<unknown>): Promise<void> {
   try {
     await asked;
     ui.setState({ notice: undefined });
   } catch (error) {
-    const notice = why(error, done);
-    ui.setState({ notice });
-    announce(notice);
+    const text = why(error, unreachable);
+    ui.setState({ notice: { text, kind: error instanceof Refused ? "refused" : "unreachable" } });
+    announce(text);
   }
 }
+
+// A notice that the server is unreachable is no longer true once it is back.
+store.subscribe(({ link }, before) => {
+  if (link.kind !== "open" || before.link.kind === "open") return;
+  if (ui.getState().notice?.kind === "unreachable") ui.setState({ notice: undefined });
+});

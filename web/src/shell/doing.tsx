@@ -7,21 +7,21 @@ import { why } from "./attempt";
 export interface Doing {
   busy: boolean;
   problem: string | undefined;
-  /** Does it, and says whether it was done; `done` is the word for that. */
-  run: (done: string, act: () => Promise<unknown>) => Promise<boolean>;
+  /** Does it, and says whether it was done; `failed` is shown if the server is unreachable. */
+  run: (failed: string, act: () => Promise<unknown>) => Promise<boolean>;
 }
 
 export function useDoing(): Doing {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
-  const run = useCallback(async (done: string, act: () => Promise<unknown>) => {
+  const run = useCallback(async (failed: string, act: () => Promise<unknown>) => {
     setBusy(true);
     setProblem(undefined);
     try {
       await act();
       return true;
     } catch (error) {
-      setProblem(why(error, done));
+      setProblem(why(error, failed));
       return false;
     } finally {
       setBusy(false);

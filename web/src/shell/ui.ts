@@ -3,13 +3,19 @@
 import { useStore } from "zustand";
 import { createStore } from "zustand/vanilla";
 
+export interface Notice {
+  text: string;
+  /** The server refused, or gave no answer; the latter is over when it is back. */
+  kind: "refused" | "unreachable";
+}
+
 export interface Ui {
   /** The turn whose message is being said differently. */
   editing: { session: string; turn: number } | undefined;
   /** The turn that is to be brought into sight. */
   reveal: { session: string; turn: number } | undefined;
-  /** Why what was asked for last was not done. */
-  notice: string | undefined;
+  /** Why the last request failed. */
+  notice: Notice | undefined;
   /** Whether to ask if the person wants to be told of answers. */
   offers: boolean;
   /** What lies over the page. */

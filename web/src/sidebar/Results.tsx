@@ -42,7 +42,10 @@ function useAnswer(words: string, filters: typeof NO_FILTERS) {
             more: hits.length >= COUNT,
           });
         })
-        .catch((error: unknown) => asked && setProblem(why(error, i18n.t("searched"))));
+        .catch(
+          (error: unknown) =>
+            asked && setProblem(why(error, i18n.t("Couldn't search: the server is unreachable."))),
+        );
     }, PAUSE);
     return () => {
       asked = false;

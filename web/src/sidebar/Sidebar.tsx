@@ -103,10 +103,10 @@ function useShown(shown: string | undefined): void {
   }, [shown, others, pins]);
 }
 
-/** Why what was asked for last was not done, where no session is shown that says so. */
+/** The notice, where no session is shown that has it. */
 function Notice() {
   const notice = useUi(({ notice }) => notice);
-  return notice === undefined ? null : <p className="notice">{notice}</p>;
+  return notice === undefined ? null : <p className="notice">{notice.text}</p>;
 }
 
 /** What opens over the list: menus, and what is done with several. */

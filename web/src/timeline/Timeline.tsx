@@ -27,7 +27,7 @@ export default function Timeline({ session }: { session: string }) {
   const [filter, setFilter] = useState<Filter>("all");
   const { run } = doing;
   const read = (before: number | null) =>
-    run(i18n.t("read"), async () => {
+    run(i18n.t("Couldn't load this: the server is unreachable."), async () => {
       const from = before === null ? "" : `&before=${before}`;
       const page = await ask<LogPage>("GET", `/sessions/${session}/log?count=${PAGE}${from}`);
       setEntries((entries) => (before === null ? page.entries : [...(entries ?? []), ...page.entries]));
