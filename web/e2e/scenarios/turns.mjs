@@ -98,6 +98,8 @@ export const turns = {
       () => !page.url().includes(session) && page.url().includes("/s/"),
     );
     const made = page.url().split("/").at(-1);
+    await say(page, "say 2 of wigeon");
+    await shows(page, 2, "wigeon");
     const response = await fetch(`http://127.0.0.1:${world.port}/api/v1/sessions/${made}/events?after=0`, {
       headers: { authorization: `Bearer ${world.token}` },
     });

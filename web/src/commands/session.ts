@@ -63,11 +63,18 @@ function acts({ session, view, finding, find, history }: Shown): Command[] {
       when: () => !finding,
       run: find,
     },
-    { id: "session.history", group: "session", title: () => i18n.t("History"), run: history },
+    {
+      id: "session.history",
+      group: "session",
+      title: () => i18n.t("History"),
+      when: () => view !== undefined,
+      run: history,
+    },
     {
       id: "session.timeline",
       group: "session",
       title: () => i18n.t("Timeline"),
+      when: () => view !== undefined,
       run: () => navigate(`/s/${session}/timeline`),
     },
   ];

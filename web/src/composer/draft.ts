@@ -37,7 +37,8 @@ function remember(session: string, { text, base }: Written): void {
 export function useDraft(session: string): Draft {
   const [written, show] = useState(() => remembered(session));
   const [room, setRoom] = useState(true);
-  const open = useKnown(({ link }) => link.kind === "open");
+  // The server keeps no draft of a session that it does not know yet.
+  const open = useKnown(({ link, fresh }) => link.kind === "open" && fresh[session] === undefined);
   const told = useKnown(({ drafts }) => drafts[session]);
   const newest = useRef(written);
   const put = useCallback(

@@ -32,7 +32,8 @@ export function Conversation({ session }: { session: string }) {
   const known = useKnown(({ sessions }) => sessions[session]);
   const missing = useKnown(({ unknown }) => unknown[session]);
   const owner = useKnown(({ user }) => user?.role === "owner");
-  useEffect(() => follow(session), [session]);
+  const fresh = useKnown(({ fresh }) => fresh[session] !== undefined);
+  useEffect(() => (fresh ? undefined : follow(session)), [session, fresh]);
   const view = useMemo(() => (known === undefined ? undefined : viewOf(known.state)), [known]);
   const earlier = useEarlier(session, view);
   useAnnouncements(view);
@@ -53,35 +54,9 @@ export function Conversation({ session }: { session: string }) {
         <Link href="/" className="icon only-p" aria-label={i18n.t("Back to sessions")}>
           <ArrowLeft aria-hidden="true" />
         </Link>
-        <Title session={session} title={view?.title ?? null} />
+        {fresh ? <NewTitle /> : <Title session={session} title={view?.title ?? null} />}
         {view?.origin != null && <Origin session={view.origin} />}
-        <Bound session={session} />
-        <Context session={session} />
-        <button
-          type="button"
-          className="icon no-p"
-          aria-label={i18n.t("Find in this session")}
-          title={withKeys(i18n.t("Find in this session"), "Mod+f")}
-          onClick={find}
-        >
-          <Search aria-hidden="true" />
-        </button>
-        <Link
-          href={`/s/${session}/timeline`}
-          className="icon no-p"
-          aria-label={i18n.t("Timeline")}
-          title={i18n.t("Timeline")}
-        >
-          <ScrollText aria-hidden="true" />
-        </Link>
-        <button
-          type="button"
-          className="icon"
-          aria-label={i18n.t("History")}
-          onClick={() => setHistory(true)}
-        >
-          <HistoryIcon aria-hidden="true" />
-        </button>
+        {!fresh && <Tools session={session} find={find} history={() => setHistory(true)} />}
         <button
           type="button"
           className="icon"
@@ -120,6 +95,44 @@ export function Conversation({ session }: { session: string }) {
           />
         </Suspense>
       )}
+    </>
+  );
+}
+
+/** A session that the server does not know yet has no name to change. */
+function NewTitle() {
+  return (
+    <div className="grow titled">
+      <h1 className="clip">{i18n.t("New session")}</h1>
+    </div>
+  );
+}
+
+function Tools({ session, find, history }: { session: string; find: () => void; history: () => void }) {
+  return (
+    <>
+      <Bound session={session} />
+      <Context session={session} />
+      <button
+        type="button"
+        className="icon no-p"
+        aria-label={i18n.t("Find in this session")}
+        title={withKeys(i18n.t("Find in this session"), "Mod+f")}
+        onClick={find}
+      >
+        <Search aria-hidden="true" />
+      </button>
+      <Link
+        href={`/s/${session}/timeline`}
+        className="icon no-p"
+        aria-label={i18n.t("Timeline")}
+        title={i18n.t("Timeline")}
+      >
+        <ScrollText aria-hidden="true" />
+      </Link>
+      <button type="button" className="icon" aria-label={i18n.t("History")} onClick={history}>
+        <HistoryIcon aria-hidden="true" />
+      </button>
     </>
   );
 }

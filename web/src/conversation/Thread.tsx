@@ -42,6 +42,7 @@ export function Thread({ session, view, earlier, children }: Props) {
   const column = useRef<HTMLDivElement>(null);
   const tail = useRef<HTMLDivElement>(null);
   const outbox = useKnown(({ outbox }) => outbox);
+  const fresh = useKnown(({ fresh }) => fresh[session] !== undefined);
   const waiting = outbox.filter((message) => message.session === session);
   const { settled, newest } = useSplit(earlier.turns, view?.turns ?? [], scroller, tail);
   const count = settled.length + newest.length + earlier.missing;
@@ -76,7 +77,7 @@ export function Thread({ session, view, earlier, children }: Props) {
     stay();
     toEnd();
   };
-  const empty = view !== undefined && count === 0 && waiting.length === 0;
+  const empty = (fresh || view !== undefined) && count === 0 && waiting.length === 0;
   // A feed holds turns and nothing else: what stands in their place is none.
   const feed = empty ? {} : { role: "feed", "aria-label": i18n.t("Turns"), "aria-busy": view?.run != null };
   return (

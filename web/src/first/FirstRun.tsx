@@ -133,7 +133,7 @@ function ChooseModel({ first, answers, heard }: ChooseProps) {
 function SaySomething({ done }: { done: boolean }) {
   return (
     <Step done={done} title={i18n.t("Say something")} told={i18n.t("It is kept before you see it.")}>
-      <button type="button" className="btn sm" onClick={newSession}>
+      <button type="button" className="btn sm" onClick={() => newSession()}>
         {i18n.t("Begin a session")}
       </button>
     </Step>

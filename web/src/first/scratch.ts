@@ -3,13 +3,14 @@
 import { i18n } from "@lingui/core";
 
 import { ask } from "../api/client";
+import { sessionId } from "../live/fresh";
 import { outbox } from "../live/store";
 
 export const SCRATCH = "scratch";
 
 /** Makes the session and asks for something that takes a while. */
 export async function beginToBreakIt(): Promise<string> {
-  const body = { id: crypto.randomUUID(), title: i18n.t("Try to break it") };
+  const body = { id: sessionId(), title: i18n.t("Try to break it") };
   const { session } = await ask<{ session: string }>("POST", "/sessions", { body });
   await ask("PATCH", `/sessions/${session}`, { body: { tags: [SCRATCH] } });
   askForStory(session);

@@ -5,6 +5,7 @@ import type { StoreApi } from "zustand/vanilla";
 
 import { ask, Refused, type Kept } from "../api/client";
 import type { Attachment, Entry } from "../log/types";
+import { dropFresh, type Fresh } from "./fresh";
 import type { Known } from "./store";
 
 export type Mode = "queue" | "steer" | "interrupt";
@@ -12,6 +13,8 @@ export type Mode = "queue" | "steer" | "interrupt";
 export interface Waiting {
   key: string;
   session: string;
+  /** The user that sent it: nobody else who signs in on this device does. */
+  user?: string;
   text: string;
   attachments: Attachment[];
   mode: Mode;
@@ -46,13 +49,21 @@ export class Outbox {
 
   constructor(private readonly store: StoreApi<Known>) {}
 
-  load(): void {
-    this.store.setState({ outbox: kept() });
+  /** Shows what the user sent on this device and the server is not known to have. */
+  load(user: string): void {
+    this.store.setState({ outbox: kept().filter((waiting) => (waiting.user ?? user) === user) });
+  }
+
+  /** Returns the sessions of all messages that this device keeps, also of other tabs and users. */
+  sessions(): ReadonlySet<string> {
+    return new Set(kept().map(({ session }) => session));
   }
 
   /** Keeps a message on this device, then sends it. Throws when there is no room; then nothing was kept. */
-  send(message: Omit<Waiting, "key" | "at">): void {
-    const waiting: Waiting = { ...message, key: crypto.randomUUID(), at: Date.now() };
+  send(message: Omit<Waiting, "key" | "at" | "user">): void {
+    const user = this.store.getState().user?.user;
+    const by = user === undefined ? {} : { user };
+    const waiting: Waiting = { ...message, ...by, key: crypto.randomUUID(), at: Date.now() };
     keep(waiting);
     this.store.setState(({ outbox }) => ({ outbox: [...outbox, waiting] }));
     this.deliver();
@@ -93,6 +104,7 @@ export class Outbox {
       if (next === undefined) return;
       const { session, text, attachments, mode, model, key } = next;
       try {
+        await this.create(session);
         const body = { text, attachments, mode, ...(model === undefined ? {} : { model }) };
         const kept = await ask<Kept>("POST", `/sessions/${session}/messages`, { body, key });
         this.wait = 300;
@@ -110,6 +122,21 @@ export class Outbox {
     }
   }
 
+  /** Creates the session of a first message on the server. Asking again is harmless: the id is this device's own. */
+  private async create(session: string): Promise<void> {
+    const fresh = this.store.getState().fresh[session];
+    if (fresh === undefined) return;
+    await begin(fresh);
+    const { project } = fresh;
+    if (project !== undefined) {
+      // A project that was removed meanwhile keeps no message back.
+      const moved = ask("PATCH", `/sessions/${session}`, { body: { project } });
+      await moved.catch(unless((error) => !error.passes && error.status !== 401));
+    }
+    dropFresh(session);
+    this.store.setState(({ fresh: { [session]: _, ...fresh } }) => ({ fresh }));
+  }
+
   private edit(key: string, change: Partial<Waiting>): void {
     const known = this.store.getState().outbox.find((waiting) => waiting.key === key);
     if (known === undefined) return;
@@ -123,4 +150,21 @@ export class Outbox {
   private drop(gone: (waiting: Waiting) => boolean): void {
     for (const waiting of this.store.getState().outbox.filter(gone)) this.discard(waiting.key);
   }
+}
+
+async function begin({ session: id, after }: Fresh): Promise<void> {
+  const create = (body: object) =>
+    ask("POST", "/sessions", { body }).catch(unless(({ code }) => code === "session_exists"));
+  if (after === undefined) return void (await create({ id }));
+  // The session that the user came from may be gone by now.
+  const gone = ({ status }: Refused) => status === 404;
+  const created = create({ id, after }).then(() => true);
+  if (!(await created.catch(unless(gone)))) await create({ id });
+}
+
+/** Swallows a refusal that does no harm, and passes on everything else. */
+function unless(harmless: (error: Refused) => boolean): (error: unknown) => undefined {
+  return (error) => {
+    if (!(error instanceof Refused && harmless(error))) throw error;
+  };
 }

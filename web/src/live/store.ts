@@ -12,6 +12,7 @@ import { language, setLanguage } from "../words/language";
 import { isOther } from "./build";
 import { Connection, type Draft, type Told } from "./connection";
 import { onceAFrame } from "./frame";
+import { isFreshPlace, keepFresh, readFresh, sessionId, type Fresh } from "./fresh";
 import { forgetMe, keepMe, knownMe, type Me } from "./me";
 import { Outbox, type Waiting } from "./outbox";
 import { Replica, type Seen } from "./seen";
@@ -57,6 +58,8 @@ export interface Known {
   /** Sessions that the server does not know, or does not show. */
   unknown: Record<string, string>;
   outbox: Waiting[];
+  /** New sessions that exist on this device only. */
+  fresh: Record<string, Fresh>;
   /** What is being written, as the server told last. */
   drafts: Record<string, Draft>;
   models: Model[];
@@ -78,6 +81,7 @@ export const store = createStore<Known>(() => ({
   list: undefined,
   unknown: {},
   outbox: [],
+  fresh: {},
   drafts: {},
   models: [],
   lost: {},
@@ -105,7 +109,6 @@ let again: ReturnType<typeof setTimeout> | undefined;
 export async function begin(): Promise<void> {
   clearTimeout(again);
   again = undefined;
-  outbox.load();
   try {
     const user = await ask<Me>("GET", "/me");
     const before = localStorage.getItem(SIGNED_IN);
@@ -114,6 +117,7 @@ export async function begin(): Promise<void> {
     // Somebody else signs in here: nothing of what was shown is theirs.
     if (Object.keys(store.getState().sessions).length > 0 && before !== user.user) return location.reload();
     store.setState({ user });
+    readDevice(user);
     readPersonal();
     connection.start();
     readModels().catch(() => undefined);
@@ -123,6 +127,35 @@ export async function begin(): Promise<void> {
     showKnown();
     again = setTimeout(() => void begin(), 1_000);
   }
+}
+
+/** Reads what this device keeps of a user and the server does not know yet. */
+function readDevice({ user }: Me): void {
+  outbox.load(user);
+  store.setState({ fresh: readFresh(user, outbox.sessions()) });
+}
+
+// Another tab started a new session, or sent its first message.
+window.addEventListener("storage", ({ key }) => {
+  const { user } = store.getState();
+  if (isFreshPlace(key) && user != null) store.setState({ fresh: readFresh(user.user, outbox.sessions()) });
+});
+
+/** Starts a session on this device and returns its id. The server hears of it with the first message. */
+export function startSession(from: Pick<Fresh, "after" | "project">): string {
+  const fresh: Fresh = {
+    ...from,
+    session: sessionId(),
+    user: store.getState().user?.user ?? "",
+    at: Date.now(),
+  };
+  try {
+    keepFresh(fresh);
+  } catch {
+    // Without room it lasts as long as the page.
+  }
+  store.setState((known) => ({ fresh: { ...known.fresh, [fresh.session]: fresh } }));
+  return fresh.session;
 }
 
 /** What belongs to the person and not to a session. A page does without it until it comes. */
@@ -154,7 +187,9 @@ export function cutFor(millis: number): void {
 /** Without the server: what this device has, for who was here last. */
 function showKnown(): void {
   const { user, link } = store.getState();
-  if (user === undefined) store.setState({ user: knownMe() });
+  const known = user ?? knownMe();
+  if (user === undefined) store.setState({ user: known });
+  if (known !== undefined) readDevice(known);
   if (link.kind === "opening") store.setState({ link: { kind: "away", since: Date.now() } });
 }
 

@@ -1,21 +1,27 @@
-import { i18n } from "@lingui/core";
 import { navigate } from "wouter/use-browser-location";
 
-import { ask } from "../api/client";
 import { sessionIn } from "../commands/places";
-import { attempt } from "../shell/attempt";
-import { change } from "./acts";
+import { isBlank } from "../live/fresh";
+import { startSession, store } from "../live/store";
 import { lists } from "./lists";
 
-/** Makes a session and goes there. Who looks at a project means it to stand there. */
-export function newSession(): void {
-  void attempt(i18n.t("made"), make(lists.getState().view.project));
-}
-
-async function make(project: string | undefined): Promise<void> {
-  const after = sessionIn(location.pathname);
-  const body = { id: crypto.randomUUID(), ...(after === undefined ? {} : { after }) };
-  const { session } = await ask<{ session: string }>("POST", "/sessions", { body });
-  navigate(`/s/${session}`);
-  if (project !== undefined) await change(session, { project });
+/**
+ * Opens a new session, in the project that is looked at. Nothing is asked of the server before the first message is sent.
+ * In a new session that is still blank there is nothing to do but to write.
+ */
+export function newSession({ replace = false } = {}): void {
+  const here = sessionIn(location.pathname);
+  const { fresh, outbox } = store.getState();
+  const unsent = outbox.some(({ session }) => session === here);
+  const isNew = here !== undefined && fresh[here] !== undefined && !unsent;
+  if (isNew && isBlank(here)) {
+    document.querySelector<HTMLTextAreaElement>(".dock textarea")?.focus();
+    return;
+  }
+  const { project } = lists.getState().view;
+  const session = startSession({
+    ...(here === undefined || isNew ? {} : { after: here }),
+    ...(project === undefined ? {} : { project }),
+  });
+  navigate(`/s/${session}`, { replace });
 }

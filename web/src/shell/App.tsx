@@ -1,11 +1,12 @@
 import { i18n } from "@lingui/core";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useEffect } from "react";
 import { Route, Switch, useLocation, useRoute } from "wouter";
 
 import { isSessionId } from "../commands/places";
 import { Conversation } from "../conversation/Conversation";
 import { Nowhere } from "../conversation/Nowhere";
 import { StoreStrip } from "../server/StoreStrip";
+import { newSession } from "../sessions/begin";
 import { Sidebar } from "../sidebar/Sidebar";
 import { VIEWS } from "../sidebar/Views";
 import { Announcer } from "./Announcer";
@@ -61,6 +62,9 @@ export function App() {
               )
             }
           </Route>
+          <Route path="/new">
+            <New />
+          </Route>
           <Route path="/settings/:page?">
             {({ page }) => (
               <Suspense>
@@ -81,6 +85,12 @@ export function App() {
       <Announcer />
     </div>
   );
+}
+
+/** An address for a new session, to keep as a bookmark. */
+function New() {
+  useEffect(() => newSession({ replace: true }), []);
+  return null;
 }
 
 function Welcome() {

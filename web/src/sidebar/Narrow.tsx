@@ -8,12 +8,13 @@ import { ask, openMenu } from "../sessions/asked";
 import { useLists } from "../sessions/lists";
 import type { Project, View } from "../sessions/types";
 import { useRemembered } from "../shell/remembered";
+import { Unsent } from "./Unsent";
 import { show } from "./Views";
 
 /** Tags that are shown at once; the most used come first. */
 const TAGS = 12;
 
-export function Narrow() {
+export function Narrow({ shown }: { shown: string | undefined }) {
   const shelf = useLists(({ view }) => view.shelf);
   if (shelf === "archived") {
     return (
@@ -28,6 +29,7 @@ export function Narrow() {
     <>
       <Projects />
       <Tags />
+      <Unsent shown={shown} />
     </>
   );
 }

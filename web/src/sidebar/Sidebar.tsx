@@ -48,7 +48,7 @@ export function Sidebar() {
           className="icon"
           aria-label={i18n.t("New session")}
           title={withKeys(i18n.t("New session"), "Mod+Shift+o")}
-          onClick={newSession}
+          onClick={() => newSession()}
         >
           <Plus aria-hidden="true" />
         </button>
@@ -57,7 +57,7 @@ export function Sidebar() {
       {sought === "" ? (
         <>
           <Views />
-          <List key={JSON.stringify(view)} top={<Narrow />} shown={shown} />
+          <List key={JSON.stringify(view)} top={<Narrow shown={shown} />} shown={shown} />
         </>
       ) : (
         <Suspense fallback={<div className="list" />}>
