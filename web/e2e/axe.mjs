@@ -280,7 +280,7 @@ const scenes = {
       await page.locator(".thread").hover();
       await page.mouse.wheel(0, -2_000);
     });
-    await state("jump", sees(".jump"));
+    await state("jump", sees(".to-end"));
     await world.ask("PATCH", `/sessions/${session}`, { pinned: true });
     await go("/");
     await state("list", sees(".sess .m.k"));

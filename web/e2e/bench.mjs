@@ -214,10 +214,14 @@ function judge(name, measured, empties) {
 /** Text comes at the end while somebody reads a little above it, and in the middle. */
 async function reading(page) {
   await page.mouse.move(700, 300);
-  await page.mouse.wheel(0, -50);
+  await page.mouse.wheel(0, -150);
   await sleep(500);
   figures.exact("reading_near_end_px", await movement(page, () => sleep(1_500)), 0);
-  figures.exact("told_of_text_below", Number(await page.getByText("New text below").isVisible()), 1);
+  figures.exact(
+    "told_of_text_below",
+    Number(await page.getByRole("button", { name: "New text" }).isVisible()),
+    1,
+  );
   await scrollTo(page, 0.5);
   await sleep(500);
   figures.exact("reading_px", await movement(page, () => sleep(1_500)), 0);

@@ -2,7 +2,6 @@
 // followed only by who stands at it.
 
 import { i18n } from "@lingui/core";
-import { ArrowDown } from "lucide-react";
 import {
   memo,
   useCallback,
@@ -21,11 +20,11 @@ import { Hello } from "../shell/Hello";
 import { useKnown } from "../shell/use";
 import { countOf } from "../shell/words";
 import type { Earlier } from "./earlier";
+import { JumpToEnd } from "./JumpToEnd";
+import { useEnd } from "./end";
 import { useReveal } from "./reveal";
 import { Turn, WaitingTurn } from "./Turn";
 
-/** Who is so near to the end follows it. */
-const PINNED = 80;
 /** Older turns are asked for when fewer screens than these are left above. */
 const SCREENS_ABOVE = 2;
 
@@ -46,7 +45,7 @@ export function Thread({ session, view, earlier, children }: Props) {
   const waiting = outbox.filter((message) => message.session === session);
   const { settled, newest } = useSplit(earlier.turns, view?.turns ?? [], scroller, tail);
   const count = settled.length + newest.length + earlier.missing;
-  const { pinned, below, toEnd, unpin, scrolled } = useEnd(scroller, column, tail);
+  const { pinned, above, toEnd, lift, unpin, scrolled } = useEnd(scroller, column, tail);
   const { going, goToFirst, stay } = useFirst(scroller, earlier, unpin);
   const list = useRef<VirtualizerHandle>(null);
   useReveal({ session, settled, newest, list, tail, earlier, unpin });
@@ -70,7 +69,7 @@ export function Thread({ session, view, earlier, children }: Props) {
   const press = (event: KeyboardEvent) => {
     const { key, target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey || isField(target)) return;
-    if (key === "ArrowUp" || key === "PageUp") unpin();
+    if (key === "ArrowUp" || key === "PageUp") lift();
     if (key !== "Home" && key !== "End") return stay();
     event.preventDefault();
     if (key === "Home") return goToFirst();
@@ -98,11 +97,11 @@ export function Thread({ session, view, earlier, children }: Props) {
           readAhead();
         }}
         onWheel={(event) => {
-          if (event.deltaY < 0) unpin();
+          if (event.deltaY < 0) lift();
           stay();
         }}
         onTouchMove={() => {
-          unpin();
+          lift();
           stay();
         }}
         onKeyDown={press}
@@ -142,11 +141,7 @@ export function Thread({ session, view, earlier, children }: Props) {
           )}
         </div>
       </div>
-      {below && (
-        <button type="button" className="jump" onClick={toEnd}>
-          <ArrowDown aria-hidden="true" /> {i18n.t("New text below")}
-        </button>
-      )}
+      {above && <JumpToEnd turn={view?.turns.at(-1)} go={toEnd} />}
     </div>
   );
 }
@@ -236,52 +231,6 @@ function firstInSight(scroller: HTMLElement | null, tail: HTMLElement | null): n
   const turns = [...tail.querySelectorAll<HTMLElement>("article[data-turn]")];
   const kept = turns.find((turn) => turn.getBoundingClientRect().bottom >= top - height);
   return kept === undefined ? undefined : Number(kept.dataset["turn"]);
-}
-
-/** Follows the end for who stands at it, and says when text came below who does not. */
-function useEnd(
-  scroller: RefObject<HTMLDivElement | null>,
-  column: RefObject<HTMLDivElement | null>,
-  tail: RefObject<HTMLDivElement | null>,
-) {
-  const pinned = useRef(true);
-  const [below, setBelow] = useState(false);
-  const toEnd = useCallback(() => {
-    pinned.current = true;
-    setBelow(false);
-    const area = scroller.current;
-    if (area !== null) area.scrollTop = area.scrollHeight;
-  }, [scroller]);
-  useLayoutEffect(() => {
-    const [area, all, newest] = [scroller.current, column.current, tail.current];
-    if (area === null || all === null || newest === null) return;
-    const observer = new ResizeObserver((changes) => {
-      if (pinned.current) area.scrollTop = area.scrollHeight;
-      else if (changes.some(({ target }) => target === newest)) setBelow(true);
-    });
-    for (const node of [area, all, newest]) observer.observe(node);
-    return () => observer.disconnect();
-  }, [scroller, column, tail]);
-  const unpin = useCallback(() => {
-    pinned.current = false;
-  }, []);
-  const seen = useRef({ scrollTop: 0, scrollHeight: 0, clientHeight: 0 });
-  const scrolled = useCallback(() => {
-    const area = scroller.current;
-    if (area === null) return;
-    const before = seen.current;
-    const { scrollTop, scrollHeight, clientHeight } = area;
-    seen.current = { scrollTop, scrollHeight, clientHeight };
-    const resized = scrollHeight !== before.scrollHeight || clientHeight !== before.clientHeight;
-    // Text that grows and a field that shrinks move who follows the end; only a person goes up while nothing changes.
-    if (scrollTop < before.scrollTop) {
-      if (!resized) unpin();
-    } else if (scrollHeight - scrollTop - clientHeight <= PINNED) {
-      pinned.current = true;
-      setBelow(false);
-    }
-  }, [scroller, unpin]);
-  return { pinned, below, toEnd, unpin, scrolled };
 }
 
 /** Goes to the very first turn: at once if it is here, or when all that stands before it has come. */
