@@ -46,7 +46,10 @@ export function Composer({ session, view, onEditLast }: Props) {
   const away = useKnown(({ link }) => link.kind === "away");
   const busy = view?.run != null;
   const empty = draft.text.trim() === "" && uploads.files.length === 0;
-  useEffect(() => field.current?.focus(), [session]);
+  useEffect(() => {
+    // On a phone the keyboard would cover what one came to read.
+    if (matchMedia("(hover: hover)").matches) field.current?.focus();
+  }, [session]);
   useEffect(() => {
     const area = field.current;
     const box = area?.parentElement;
