@@ -8,6 +8,7 @@ import { ask, insist } from "../api/client";
 import { onceAFrame } from "../live/frame";
 import { apart } from "./apart";
 import { Feed, type Source, type Standing } from "./feed";
+import { beyond, happeningIn, together, type Happening } from "./happening";
 import {
   EVERYTHING,
   queryOf,
@@ -37,6 +38,8 @@ export interface Lists {
   /** Whether pages are left to ask for. */
   more: boolean;
   counts: Counts | undefined;
+  /** Active sessions with a run, and those that need a person: what the list shows, and what pages have not brought yet. */
+  happening: Happening;
   projects: readonly Project[];
   tags: readonly TagCount[];
 }
@@ -48,6 +51,7 @@ export const lists = createStore<Lists>(() => ({
   standing: "asking",
   more: true,
   counts: undefined,
+  happening: { live: 0, needs_you: 0 },
   projects: [],
   tags: [],
 }));
@@ -102,12 +106,24 @@ function hearLine(line: Line): void {
   for (const hear of hearers) hear(before, line);
 }
 
+/** What the server counted beyond the lines that pages have brought. */
+let unlisted: Happening = { live: 0, needs_you: 0 };
+
 function tell(): void {
   const { pins, others } = looked.shown();
   lists.setState({ pins, others, standing: looked.state, more: looked.more });
   if (!begun) return;
   const all = looked === everything ? { pins, others } : everything.shown();
-  publish([...all.pins, ...all.others]);
+  const lines = [...all.pins, ...all.others];
+  lists.setState({ happening: together(happeningIn(lines), unlisted) });
+  publish(lines);
+}
+
+function counted(counts: Counts): Partial<Lists> {
+  const { pins, others } = everything.shown();
+  const listed = happeningIn([...pins, ...others]);
+  unlisted = beyond(counts, listed, everything.more);
+  return { counts, happening: together(listed, unlisted) };
 }
 
 /** Who else wants to know of the list. */
@@ -182,7 +198,7 @@ async function keep<T>(path: string, known: (told: T) => Partial<Lists>): Promis
   if (told !== undefined) lists.setState(known(told));
 }
 
-const recount = apart(APART, () => void keep("/sessions/counts", (counts: Counts) => ({ counts })));
+const recount = apart(APART, () => void keep("/sessions/counts", counted));
 export const readProjects = apart(
   PAUSE,
   () => void keep("/projects", ({ projects }: Pick<Lists, "projects">) => ({ projects })),

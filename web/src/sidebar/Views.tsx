@@ -6,6 +6,7 @@ import { Archive, Trash2 } from "lucide-react";
 import { look, useLists } from "../sessions/lists";
 import { pickNone } from "../sessions/picked";
 import type { View } from "../sessions/types";
+import { useKnown } from "../shell/use";
 import { countOf } from "../shell/words";
 
 /** Parts of the list that have an address. */
@@ -24,7 +25,9 @@ export function show(view: View): void {
 
 export function Views() {
   const view = useLists(({ view }) => view);
-  const counts = useLists(({ counts }) => counts);
+  const { live, needs_you } = useLists(({ happening }) => happening);
+  // Out of touch, nobody knows what is still live.
+  const away = useKnown(({ link }) => link.kind === "away");
   const { shelf: _, state, ...narrow } = view;
   const active = view.shelf === "active";
   return (
@@ -41,14 +44,14 @@ export function Views() {
         aria-pressed={state === "live"}
         onClick={() => show({ shelf: "active", state: "live", ...narrow })}
       >
-        {i18n.t("Live")} <Count count={counts?.live} />
+        {i18n.t("Live")} <Count count={away ? undefined : live} />
       </button>
       <button
         type="button"
         aria-pressed={state === "needs_you"}
         onClick={() => show({ shelf: "active", state: "needs_you", ...narrow })}
       >
-        {i18n.t("Needs you")} <Count count={counts?.needs_you} needsYou />
+        {i18n.t("Needs you")} <Count count={needs_you} needsYou />
       </button>
     </div>
   );
