@@ -9,8 +9,10 @@ import { kills } from "./kills.mjs";
 import { languages } from "./languages.mjs";
 import { messaging } from "./messaging.mjs";
 import { network } from "./network.mjs";
+import { newSession } from "./new_session.mjs";
 import { notifications } from "./notifications.mjs";
 import { openid } from "./openid.mjs";
+import { outOfTouch } from "./out_of_touch.mjs";
 import { palettes } from "./palette.mjs";
 import { passkeys } from "./passkeys.mjs";
 import { people } from "./people.mjs";
@@ -22,6 +24,7 @@ import { settings } from "./settings.mjs";
 import { sharing } from "./sharing.mjs";
 import { stop } from "./stop.mjs";
 import { tabs } from "./tabs.mjs";
+import { theEnd } from "./the_end.mjs";
 import { timeline } from "./timeline.mjs";
 import { tokensAndDevices } from "./tokens_and_devices.mjs";
 import { turns } from "./turns.mjs";
@@ -32,7 +35,10 @@ export const scenarios = {
   ...kills,
   ...diskFull,
   ...tabs,
+  ...outOfTouch,
+  ...newSession,
   ...turns,
+  ...theEnd,
   ...stop,
   ...queue,
   ...keyboard,

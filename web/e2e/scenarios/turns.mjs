@@ -200,7 +200,7 @@ export const turns = {
     assert.equal(await page.evaluate(() => document.querySelector("iframe.diagram").contentDocument), null);
   },
 
-  /** What the server refuses is said where it can be seen. */
+  /** What was not done is said where it can be seen. */
   async refusal_is_told(world) {
     const session = await world.session("refused");
     const page = await world.page();
@@ -210,9 +210,10 @@ export const turns = {
     await page.getByRole("button", { name: "Stop" }).click();
     await page.locator("[data-marker=stopped]").waitFor();
     world.network.set("reset");
-    await page.getByRole("button", { name: "Continue" }).click();
+    await act(page, "Branch from here");
+    const failed = page.locator(".strip", { hasText: "Couldn't create the branch" });
+    await failed.waitFor();
     world.network.set("pass");
-    await page.locator(".strip", { hasText: "Not continued: the server cannot be reached." }).waitFor();
-    await page.getByRole("button", { name: "Close" }).click();
+    await failed.waitFor({ state: "detached" });
   },
 };

@@ -3,7 +3,8 @@ import { lazy, Suspense } from "react";
 
 import { useKnown } from "./use";
 
-const Beginning = lazy(() => import("../first/Beginning"));
+// Without the server it may not be here, and a new session does without it.
+const Beginning = lazy(() => import("../first/Beginning").catch(() => ({ default: () => <></> })));
 
 /** What is said where nothing is written yet: the promise, and for an owner a way to put it to the test. */
 export function Hello({ level: Level }: { level: "h1" | "h2" }) {
