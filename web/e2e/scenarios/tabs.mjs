@@ -38,6 +38,19 @@ export const tabs = {
     }
   },
 
+  /** On a phone the keyboard would cover what one came to read. */
+  async phone_reads_before_it_writes(world) {
+    const session = await world.session("read first");
+    const focused = (page) => page.evaluate(() => document.activeElement?.tagName);
+    const phone = await world.page({ width: 390, height: 844, isMobile: true, hasTouch: true });
+    await open(phone, world, session);
+    await phone.getByRole("heading", { name: "Nothing written here gets lost." }).waitFor();
+    assert.notEqual(await focused(phone), "TEXTAREA");
+    const page = await world.page();
+    await open(page, world, session);
+    await until("the composer has the focus", async () => (await focused(page)) === "TEXTAREA");
+  },
+
   async narrow(world) {
     for (const width of [390, 320]) {
       const session = await world.session(`narrow ${width}`);

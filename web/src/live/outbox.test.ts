@@ -101,6 +101,13 @@ describe("the first message of a new session", () => {
 });
 
 describe("a message on this device", () => {
+  it("has what its session is created with beside it", () => {
+    answering({ "POST /sessions": [new TypeError("Failed to fetch")] });
+    const { outbox } = outboxWith({ project: "p" });
+    outbox.send(MESSAGE);
+    expect(JSON.parse(localStorage.getItem("new:a") ?? "null")).toEqual({ session: "a", project: "p" });
+  });
+
   it("is shown and sent only to the user that wrote it", () => {
     answering({});
     const { store, outbox } = outboxWith({});

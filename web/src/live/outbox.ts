@@ -5,7 +5,7 @@ import type { StoreApi } from "zustand/vanilla";
 
 import { ask, Refused, type Kept } from "../api/client";
 import type { Attachment, Entry } from "../log/types";
-import { dropFresh, type Fresh } from "./fresh";
+import { dropFresh, keepFresh, type Fresh } from "./fresh";
 import type { Known } from "./store";
 
 export type Mode = "queue" | "steer" | "interrupt";
@@ -61,9 +61,13 @@ export class Outbox {
 
   /** Keeps a message on this device, then sends it. Throws when there is no room; then nothing was kept. */
   send(message: Omit<Waiting, "key" | "at" | "user">): void {
-    const user = this.store.getState().user?.user;
+    const { fresh, user: me } = this.store.getState();
+    const user = me?.user;
     const by = user === undefined ? {} : { user };
     const waiting: Waiting = { ...message, ...by, key: crypto.randomUUID(), at: Date.now() };
+    const started = fresh[message.session];
+    // A message is of no use after a reload without what its session is created with.
+    if (started !== undefined) keepFresh(started);
     keep(waiting);
     this.store.setState(({ outbox }) => ({ outbox: [...outbox, waiting] }));
     this.deliver();
