@@ -353,6 +353,15 @@ const scenes = {
     await state("break_it", sees(".break"));
   },
 
+  /** A session that nobody sent a message in yet, and its draft in the list. */
+  async started() {
+    await go("/new");
+    await state("new_session", sees(".hello h2"));
+    await onAll((page) => field(page).fill("A draft of herons"));
+    await go("/");
+    await state("draft", sees(".sess .m", "Draft"));
+  },
+
   /** Killed in mid-answer, with messages that wait on every device. */
   async away() {
     const session = await show("Away");
