@@ -29,7 +29,8 @@ export function QueueTray({
 function Waiting({ session, queued, busy }: { session: string; queued: Queued; busy: boolean }) {
   const [draft, setDraft] = useState<string>();
   const path = `/sessions/${session}/queue/${queued.turn}`;
-  const change = (asked: Promise<unknown>) => void attempt(i18n.t("changed"), asked);
+  const change = (asked: Promise<unknown>) =>
+    void attempt(i18n.t("Couldn't change the queue: the server is unreachable."), asked);
   const steers = queued.mode === "steer";
   if (draft !== undefined) {
     return (

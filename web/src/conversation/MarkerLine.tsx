@@ -27,14 +27,24 @@ export function MarkerLine({ marker, session, newest = false, wentOn = false }: 
           <button
             type="button"
             className="btn sm"
-            onClick={() => void attempt(i18n.t("continued"), ask("POST", `/sessions/${session}/continue`))}
+            onClick={() =>
+              void attempt(
+                i18n.t("Couldn't continue: the server is unreachable."),
+                ask("POST", `/sessions/${session}/continue`),
+              )
+            }
           >
             {i18n.t("Continue")}
           </button>
           <button
             type="button"
             className="btn sm ghost"
-            onClick={() => void attempt(i18n.t("tried again"), ask("POST", `/sessions/${session}/retry`))}
+            onClick={() =>
+              void attempt(
+                i18n.t("Couldn't retry: the server is unreachable."),
+                ask("POST", `/sessions/${session}/retry`),
+              )
+            }
           >
             {i18n.t("Retry")}
           </button>

@@ -30,8 +30,14 @@ export default function ShareDialog({ session, closed }: Props) {
       await act();
       setShares((await ask<{ shares: Share[] }>("GET", path)).shares);
     });
-  useEffect(() => void after(i18n.t("read"), async () => undefined), [path]);
-  const make = () => void after(i18n.t("made"), async () => setMade(await ask<Made>("POST", path)));
+  useEffect(
+    () => void after(i18n.t("Couldn't load the links: the server is unreachable."), async () => undefined),
+    [path],
+  );
+  const make = () =>
+    void after(i18n.t("Couldn't create the link: the server is unreachable."), async () =>
+      setMade(await ask<Made>("POST", path)),
+    );
   const withdraw = (share: string) => async () => {
     await ask("DELETE", `/shares/${share}`);
     if (made?.share === share) setMade(undefined);
@@ -59,7 +65,9 @@ export default function ShareDialog({ session, closed }: Props) {
             <button
               type="button"
               className="btn sm"
-              onClick={() => void after(i18n.t("withdrawn"), withdraw(share))}
+              onClick={() =>
+                void after(i18n.t("Couldn't revoke the link: the server is unreachable."), withdraw(share))
+              }
             >
               {i18n.t("Withdraw")}
             </button>

@@ -29,7 +29,8 @@ const DIAGRAM: &str = "diagram.html";
 const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src data:; form-action 'none'; frame-ancestors 'self'; base-uri 'none'; sandbox allow-scripts";
 /// Places inside the page: what an address begins with.
-const PLACES: [&str; 9] = ["", "s", "live", "needs-you", "archive", "trash", "settings", "server", "shared"];
+const PLACES: [&str; 10] =
+    ["", "s", "new", "live", "needs-you", "archive", "trash", "settings", "server", "shared"];
 /// Names of these hold a digest of what is in them.
 const ASSETS: &str = "assets/";
 
