@@ -79,6 +79,10 @@ judge-gateway *ARGS: release
 bench-gateway *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/messaging" bench {{ARGS}}
 
+# Restarts, shutdowns and crashes under answers that chats and a browser wait for: each finishes by itself, every word once.
+restarts *ARGS: release
+    "${CARGO_TARGET_DIR:-target}/release/messaging" restarts {{ARGS}}
+
 # A real model on a real llama.cpp server, in both wire formats, stopped and killed in mid-stream.
 real-model *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/real-model" scripts/small-model {{ARGS}}

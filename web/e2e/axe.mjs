@@ -234,9 +234,9 @@ const scenes = {
     await onAll((page) => page.locator(".q").first().getByRole("button", { name: "Edit" }).click());
     await state("queue_edit", sees(".q textarea"));
     await onAll((page) => page.locator(".q textarea").press("Escape"));
-    const { queue } = await world.ask("GET", `/sessions/${session}`);
-    await Promise.all(queue.map(({ turn }) => world.ask("DELETE", `/sessions/${session}/queue/${turn}`)));
     await stop(session);
+    await state("queue_paused", sees(".tray .paused"));
+    await world.ask("POST", `/sessions/${session}/queue/clear`);
     await state("stopped", sees("[data-marker=stopped]"));
     await world.ask("POST", `/sessions/${session}/retry`);
     await onAll((page) => page.locator(".parts.live").waitFor());
@@ -378,16 +378,15 @@ const scenes = {
     await onAll((page) =>
       until("nothing waits", async () => (await page.locator(".said.wait").count()) === 0),
     );
-    await state("interrupted", sees(".parts [data-marker=interrupted]"));
+    await state("interrupted", sees(".parts [data-cut=interrupted]"));
     const { queue } = await world.ask("GET", `/sessions/${session}`);
     await Promise.all(queue.map(({ turn }) => world.ask("DELETE", `/sessions/${session}/queue/${turn}`)));
-    // Who is interrupted three times in a row does not go on by itself.
-    for (let times = 2; times <= 3; times += 1) {
-      await until("it goes on", async () => (await world.ask("GET", `/sessions/${session}`)).run !== null);
-      await world.kill();
-      await world.serve();
-    }
+    await world.ask("PATCH", "/settings", { after_interruption: "wait" });
+    await until("it goes on", async () => (await world.ask("GET", `/sessions/${session}`)).run !== null);
+    await world.kill();
+    await world.serve();
     await state("not_gone_on", sees("[data-marker=interrupted] .do"));
+    await world.ask("PATCH", "/settings", { after_interruption: "continue" });
   },
 };
 

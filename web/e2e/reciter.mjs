@@ -2,11 +2,16 @@
 // answered with that text, a few letters every 10 ms, or 64 with `by 64`; `recite heron` with nothing below, with the text
 // that it knows by that name. `ahead 500` says as many letters at once, `think` says it as reasoning first, `call` hands it to
 // the clock first, `file NAME` asks to read that attachment with it, `name` asks for a tool that is called so, `refuse`
-// answers with it as an error. It goes on from a prefix.
+// answers with it as an error. It goes on from a prefix. `hold 300` says so many letters and then nothing, until the rest is
+// asked for; `limit 300` ends there, because it may say no more at once; `mute` says nothing at all. Where it is asked to
+// continue, because it takes no prefix, `again 60` repeats so many letters first, and `sorry` apologizes before that.
 
 import http from "node:http";
 
 const PIECE = 4;
+/** How the server asks a model to continue that takes no prefix. */
+const CONTINUE = "Your last answer was cut off";
+const SORRY = "Sorry, my answer was cut off. I continue where I left off:\n\n";
 
 function textOf(message) {
   if (typeof message.content === "string") return message.content;
@@ -24,7 +29,10 @@ function read(messages, { texts, questions }) {
   const at = messages.findLastIndex(
     (message) => message.role === "user" && commandOf(message).startsWith("recite"),
   );
-  if (at < 0 || messages.slice(at + 1).some((message) => message.role === "user")) return undefined;
+  if (at < 0) return undefined;
+  const later = messages.slice(at + 1).filter((message) => message.role === "user");
+  const goesOn = later.length > 0 && later.every((message) => textOf(message).startsWith(CONTINUE));
+  if (later.length > 0 && !goesOn) return undefined;
   const [first, ...rest] = commandOf(messages[at]).split("\n");
   const text = rest.length > 0 ? rest.join("\n") : (texts.get(first.split(" ")[1]) ?? "");
   const after = messages.slice(at + 1);
@@ -34,8 +42,16 @@ function read(messages, { texts, questions }) {
     .findLast((said) => text.startsWith(said));
   const number = (word, otherwise = 0) => Number(new RegExp(`${word} (\\d+)`).exec(first)?.[1] ?? otherwise);
   const called = after.some((message) => message.role === "tool");
-  const how = { pace: number("pace"), ahead: number("ahead"), piece: number("by", PIECE) };
-  return { first, text, said: said?.length ?? 0, called, ...how };
+  const how = {
+    pace: number("pace"),
+    ahead: number("ahead"),
+    piece: number("by", PIECE),
+    hold: number("hold"),
+    limit: number("limit"),
+  };
+  const again = goesOn ? number("again") : 0;
+  const before = goesOn && first.includes("sorry") ? SORRY : "";
+  return { first, text, said: said?.length ?? 0, called, again, before, ...how };
 }
 
 /** The tool that is asked for before anything is said. */
@@ -86,11 +102,19 @@ export class Reciter {
       chunk({ content: "Herons" });
       return end("stop", 1);
     }
-    const { first, text, said, pace, ahead, piece } = asked;
+    const { first, text, said, again, before, pace, ahead, piece, hold, limit } = asked;
+    const left = () => new Promise((resolve) => response.once("close", resolve));
+    if (first.includes("mute")) {
+      response.flushHeaders();
+      return left();
+    }
     const inPieces = async (whole, tell, from = 0) => {
       const begun = performance.now();
-      for (let at = from, count = 1; at < whole.length && !response.destroyed; at += piece, count += 1) {
-        tell(whole.slice(at, at + piece));
+      for (let at = from, count = 1; at < whole.length && !response.destroyed; count += 1) {
+        // A character of two halves stays whole.
+        const next = at + piece + Number(/[\udc00-\udfff]/.test(whole[at + piece] ?? ""));
+        tell(whole.slice(at, next));
+        at = next;
         // By the clock: a busy machine is late with a piece, not slower.
         const wait = begun + count * pace - performance.now();
         if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
@@ -108,8 +132,10 @@ export class Reciter {
       return inPieces(text, (words) => chunk({ [kind]: words }), ahead);
     };
     if (first.includes("think") && said === 0) await say("reasoning_content", text);
-    await say("content", text.slice(said));
-    end("stop", Math.ceil(text.length / PIECE));
+    const most = [hold, limit].find((most) => most > said) ?? text.length;
+    await say("content", before + text.slice(Math.max(0, said - again), most));
+    if (hold > said) return left();
+    end(limit > said ? "length" : "stop", Math.ceil(text.length / PIECE));
   }
 
   close() {

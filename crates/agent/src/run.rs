@@ -14,8 +14,9 @@ use crate::step::{Answered, Asked, Step, StepEnd};
 use crate::tool::{Tool, ToolCall, World, failed};
 use crate::{title, window};
 
-const GO_ON: &str = "Your last answer was cut off where it ends above. Go on from exactly there, in mid-sentence if \
-    need be. Repeat nothing and do not comment on the interruption.";
+/// The few repeated words show where the two parts join; `session::join` leaves them out again.
+const CONTINUE: &str = "Your last answer was cut off where it ends above. Continue from exactly there, in mid-sentence if \
+    need be. Begin with its last few words exactly as they are, then go on. Do not comment on the interruption.";
 
 const NO_MODEL: &str =
     "There is no model to ask yet. The message is kept: add a model under Settings, then ask again.";
@@ -109,21 +110,38 @@ impl Agent {
         let mut spent = Spent::new();
         let attachments = attachments(&work.prompt);
         let mut messages = self.compacted(work.prompt, sink, &mut spent).await?;
-        self.ask_to_go_on(&mut messages);
+        let mut asked_to_continue = self.ask_to_continue(&mut messages);
         let mut calls = 0;
+        let mut steered = None;
         loop {
             if let Some(error) = self.limits.reached(&spent) {
                 sink.report(Progress::Failed { error }).await?;
                 return Ok(());
             }
-            let steered = sink.report(Progress::Step).await?;
-            messages.extend(steered.into_iter().map(PromptMessage::User));
+            let into_step = match steered.take() {
+                Some(steered) => steered,
+                None => sink.report(Progress::Step { asked_to_continue }).await?,
+            };
+            asked_to_continue = false;
+            messages.extend(into_step.into_iter().map(PromptMessage::User));
             let step = Step { agent: self, sink, spent: &mut spent, calls_before: calls };
             match step.run(self.question(&messages)).await? {
-                StepEnd::Answered(Answered { calls, .. }) if calls.is_empty() => return Ok(()),
+                StepEnd::Answered(answered) if answered.calls.is_empty() => {
+                    // A message that steers the run takes another step.
+                    let more = sink.report(Progress::StepEnded).await?;
+                    if more.is_empty() {
+                        return Ok(());
+                    }
+                    said(&mut messages, answered.text);
+                    steered = Some(more);
+                }
                 StepEnd::Answered(answered) => {
                     calls += u32::try_from(answered.calls.len()).unwrap_or(u32::MAX);
                     self.call_tools(answered, &attachments, &mut messages, sink).await?;
+                }
+                StepEnd::OutputLimit { tokens } => {
+                    sink.report(Progress::OutputLimit { tokens }).await?;
+                    return Ok(());
                 }
                 StepEnd::Failed(error) => {
                     sink.report(Progress::Failed { error }).await?;
@@ -137,6 +155,17 @@ impl Agent {
     /// Thinks of a name for a session.
     pub async fn title(&self, prompt: Prompt) -> Option<String> {
         title::title(self.models.first()?, prompt).await
+    }
+
+    /// Summarizes every turn for the model. Returns the summary and the last turn that it covers, if the model gives one.
+    pub async fn summary(&self, prompt: Prompt) -> Option<(String, TurnId)> {
+        // Without a model there is nobody to ask.
+        self.models.first()?;
+        let compaction = window::whole(&prompt, self.model())?;
+        let mut question = compaction.question.clone();
+        question.messages = question.messages.iter().filter_map(shown).collect();
+        let summary = self.say(&question, &mut Spent::new()).await?;
+        (!summary.trim().is_empty()).then_some((summary, compaction.through))
     }
 
     fn question(&self, messages: &[PromptMessage]) -> Question {
@@ -153,13 +182,15 @@ impl Agent {
         }
     }
 
-    /// A model that would not go on from its own words is asked to.
-    fn ask_to_go_on(&self, messages: &mut Vec<PromptMessage>) {
+    /// Asks a model that takes no prefix to continue its own text. Says whether it did.
+    fn ask_to_continue(&self, messages: &mut Vec<PromptMessage>) -> bool {
         let begun =
             matches!(messages.last(), Some(PromptMessage::Assistant { text, .. }) if !text.is_empty());
-        if begun && !self.model().provider.takes_prefix {
-            messages.push(PromptMessage::User(Message::text(GO_ON)));
+        let asks = begun && !self.model().provider.takes_prefix;
+        if asks {
+            messages.push(PromptMessage::User(Message::text(CONTINUE)));
         }
+        asks
     }
 
     /// Summarises older turns when the window fills. Without a summary the oldest are left out.
@@ -248,6 +279,16 @@ impl Agent {
             failed(format!("It took longer than {} s and was ended.", self.limits.tool_time_max.as_secs()))
         };
         doing.await.unwrap_or_else(|_| late())
+    }
+}
+
+/// Adds what the model said without a call, to the message that it continued or as one of its own.
+fn said(messages: &mut Vec<PromptMessage>, text: String) {
+    match messages.last_mut() {
+        Some(PromptMessage::Assistant { text: begun, calls, .. }) if calls.is_empty() => {
+            begun.push_str(&text)
+        }
+        _ => messages.push(PromptMessage::Assistant { text, reasoning: String::new(), calls: Vec::new() }),
     }
 }
 

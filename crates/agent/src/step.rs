@@ -34,6 +34,10 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) enum StepEnd {
     Answered(Answered),
+    /// The model reached its output limit.
+    OutputLimit {
+        tokens: u64,
+    },
     /// In words for a person. What was said is kept.
     Failed(String),
 }
@@ -87,7 +91,9 @@ impl<S: Sink> Step<'_, S> {
             tries += 1;
             let error = match self.attempt(&asked, &mut said).await {
                 Ok(Finish::Said | Finish::Calls) => return Ok(StepEnd::Answered(said)),
-                Ok(Finish::Length) => return Ok(StepEnd::Failed(self.too_long())),
+                Ok(Finish::Length) => {
+                    return Ok(StepEnd::OutputLimit { tokens: model.output_tokens_max.into() });
+                }
                 Ok(Finish::Withheld) => {
                     let text = "The provider kept back the rest of the answer. Everything above is kept.";
                     return Ok(StepEnd::Failed(text.to_owned()));
@@ -182,11 +188,6 @@ impl<S: Sink> Step<'_, S> {
             Delta::Usage(_) | Delta::End(_) => {}
         }
         Ok(())
-    }
-
-    fn too_long(&self) -> String {
-        let most = self.agent.model().output_tokens_max;
-        format!("The answer reached its limit of {most} tokens. Everything above is kept; Continue goes on.")
     }
 }
 

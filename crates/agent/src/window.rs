@@ -49,19 +49,31 @@ pub(crate) fn compaction(prompt: &Prompt, model: &Model) -> Option<Compaction> {
         .find(|turn| size_bytes(&prompt.messages[turn.at..]) <= kept)
         .or(candidates.last())?;
     let last = prompt.turns.iter().rev().find(|turn| turn.at < first.at)?;
-    let mut messages = prompt.messages[..first.at].to_vec();
-    // What is summarised must itself fit, or the oldest of it is left out.
-    let room = room_bytes(model, FULL_PERCENT);
-    shorten(&mut messages, room);
+    let question = summary_question(prompt.messages[..first.at].to_vec(), model);
+    Some(Compaction { question, through: last.turn, messages: first.at })
+}
+
+/// The question for a summary of every turn.
+pub(crate) fn whole(prompt: &Prompt, model: &Model) -> Option<Compaction> {
+    let through = prompt.turns.last()?.turn;
+    Some(Compaction {
+        question: summary_question(prompt.messages.clone(), model),
+        through,
+        messages: prompt.messages.len(),
+    })
+}
+
+fn summary_question(mut messages: Vec<PromptMessage>, model: &Model) -> Question {
+    // What is summarized must itself fit, or the oldest of it is left out.
+    shorten(&mut messages, room_bytes(model, FULL_PERCENT));
     messages.push(PromptMessage::User(session::Message::text(SUMMARISE)));
-    let question = Question {
+    Question {
         model: model.id.clone(),
         instructions: None,
         messages,
         tools: Vec::new(),
         output_tokens_max: SUMMARY_TOKENS_MAX.min(model.output_tokens_max),
-    };
-    Some(Compaction { question, through: last.turn, messages: first.at })
+    }
 }
 
 impl Compaction {

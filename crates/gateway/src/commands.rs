@@ -2,7 +2,7 @@
 //! tells twice, or that a crash cut off, is done once.
 
 use hub::{ChatHandle, CommandError, SessionHandle};
-use session::{Command, PostMode, Rejected, RunId, TurnId, View};
+use session::{Command, MarkerKind, PostMode, Rejected, RunId, TurnId, TurnView, View};
 
 use crate::register::{Register, RegisterError, Taken};
 use crate::words;
@@ -15,6 +15,10 @@ pub(crate) enum Slash {
     Undo,
     Retry,
     Continue,
+    Compact,
+    Clear,
+    ResumeQueue,
+    DropQueue,
     Status,
     Model(Option<String>),
     Help,
@@ -39,9 +43,13 @@ impl Slash {
             "undo" => Self::Undo,
             "retry" => Self::Retry,
             "continue" => Self::Continue,
+            "clear" => Self::Clear,
+            "compact" => Self::Compact,
             "status" => Self::Status,
             "model" => Self::Model((!argument.is_empty()).then(|| argument.to_owned())),
             "help" | "start" => Self::Help,
+            "queue" if argument == "resume" => Self::ResumeQueue,
+            "queue" if argument == "drop" => Self::DropQueue,
             "queue" if !argument.is_empty() => Self::Say(PostMode::Queue, argument.to_owned()),
             "steer" if !argument.is_empty() => Self::Say(PostMode::Steer, argument.to_owned()),
             "queue" | "steer" => Self::Help,
@@ -112,12 +120,17 @@ impl Asked<'_> {
         };
         let newest = view.turns.last();
         let about = match slash {
-            Slash::Stop => view.run.map(|run| run.0),
+            // A run that would resume by itself is stopped too.
+            Slash::Stop => view.run.or_else(|| interrupted(newest)).map(|run| run.0),
             Slash::Undo => newest.map(|turn| turn.turn.0),
             // The answer that is there; once there is another, it was done.
             Slash::Retry => newest.and_then(|turn| turn.alternatives.last()).map(|run| run.0),
-            Slash::Continue => newest.and_then(|turn| turn.answer.as_ref()).map(|answer| answer.run.0),
+            Slash::Continue => newest.and_then(|turn| turn.alternatives.last()).map(|run| run.0),
             Slash::New
+            | Slash::Clear
+            | Slash::Compact
+            | Slash::ResumeQueue
+            | Slash::DropQueue
             | Slash::Status
             | Slash::Model(_)
             | Slash::Help
@@ -138,7 +151,7 @@ impl Asked<'_> {
             (Slash::Stop, Some(session), Some(run)) => {
                 let stop = Command::Stop { run: Some(RunId(run)), device: Some(self.platform.to_owned()) };
                 match session.submit(stop).await {
-                    Ok(_) => said("Stopped. What was written is kept."),
+                    Ok(_) => Ok(stopped(session.view().await?.queue.len())),
                     Err(CommandError::Rejected(_)) => said("Nothing is running."),
                     Err(error) => Err(error.into()),
                 }
@@ -155,8 +168,41 @@ impl Asked<'_> {
             (Slash::Retry | Slash::Continue, Some(session), Some(run)) => {
                 self.again(slash, &session, run).await
             }
+            (Slash::Clear, Some(session), _) => {
+                session.submit(Command::Clear).await?;
+                said("Cleared. The next message starts fresh; the history is kept.")
+            }
+            (Slash::Compact, Some(session), _) => match session.compact().await {
+                Ok(Some(_)) => said("Compacted. I'll go on with a summary; the history is kept."),
+                Ok(None) => said("Nothing to compact, or an answer is still being written."),
+                Err(CommandError::Unavailable { .. }) => {
+                    said("Couldn't compact the conversation. Try again later.")
+                }
+                Err(error) => Err(error.into()),
+            },
+            (Slash::ResumeQueue, Some(session), _) => {
+                let waiting = session.view().await?.queue.len();
+                session.submit(Command::ResumeQueue).await?;
+                Ok(match waiting {
+                    0 => "No messages are waiting.".to_owned(),
+                    1 => "Sending 1 message.".to_owned(),
+                    count => format!("Sending {count} messages."),
+                })
+            }
+            (Slash::DropQueue, Some(session), _) => {
+                let waiting = session.view().await?.queue.len();
+                session.submit(Command::ClearQueue).await?;
+                Ok(match waiting {
+                    0 => "No messages are waiting.".to_owned(),
+                    1 => "Removed 1 message.".to_owned(),
+                    count => format!("Removed {count} messages."),
+                })
+            }
             (Slash::Stop, ..) => said("Nothing is running."),
-            (Slash::Undo | Slash::Retry | Slash::Continue, ..) => said("There is nothing here yet."),
+            (Slash::ResumeQueue | Slash::DropQueue, ..) => said("No messages are waiting."),
+            (Slash::Undo | Slash::Retry | Slash::Continue | Slash::Clear | Slash::Compact, ..) => {
+                said("There is nothing here yet.")
+            }
             (Slash::Status, ..) => self.status().await,
             (Slash::Model(name), ..) => self.model(name.as_deref()),
             (Slash::Unknown(word), ..) => Ok(format!("There is no command /{word}. /help lists them.")),
@@ -175,7 +221,14 @@ impl Asked<'_> {
             _ => (Command::Continue, "It goes on."),
         };
         match session.submit(command).await {
-            Ok(_) => Ok(word.to_owned()),
+            Ok(_) => {
+                // `/continue` keeps a suspended chat in its session.
+                let suspended = self.chat.status().await?.is_some_and(|status| status.suspended);
+                if *slash == Slash::Continue && suspended {
+                    self.chat.bind(session.session()).await?;
+                }
+                Ok(word.to_owned())
+            }
             Err(CommandError::Rejected(Rejected::NothingToContinue)) => {
                 Ok("There is nothing to go on with.".to_owned())
             }
@@ -200,7 +253,9 @@ impl Asked<'_> {
         let mut lines = vec![format!("Session: {}", view.title.as_deref().unwrap_or("no name yet"))];
         lines.push(doing(&view).to_owned());
         if !view.queue.is_empty() {
-            lines.push(format!("Waiting: {}", view.queue.len()));
+            let paused =
+                if view.queue.iter().any(|queued| queued.paused) { " (paused; /queue resume)" } else { "" };
+            lines.push(format!("Waiting: {}{paused}", view.queue.len()));
         }
         lines.extend(model.map(|model| format!("Model: {model}")));
         if status.suspended {
@@ -227,6 +282,25 @@ impl Asked<'_> {
     }
 }
 
+/// The run of the newest turn that was interrupted and not continued.
+fn interrupted(newest: Option<&TurnView>) -> Option<RunId> {
+    let marker = newest?.marker.as_ref()?;
+    let kinds = [MarkerKind::Interrupted, MarkerKind::Recovering, MarkerKind::Recovered];
+    kinds.contains(&marker.kind).then_some(marker.run)
+}
+
+/// What a stop leaves behind.
+fn stopped(waiting: usize) -> String {
+    let waits = match waiting {
+        0 => return "Stopped. What was written is kept.".to_owned(),
+        1 => "1 message waits".to_owned(),
+        count => format!("{count} messages wait"),
+    };
+    format!(
+        "Stopped. What was written is kept. {waits}: send them with /queue resume, or remove them with /queue drop."
+    )
+}
+
 fn doing(view: &View) -> &'static str {
     if view.run.is_some() {
         return "An answer is being written.";
@@ -250,6 +324,12 @@ mod tests {
         assert_eq!(
             Slash::read("/queue hello there"),
             Some(Slash::Say(PostMode::Queue, "hello there".into()))
+        );
+        assert_eq!(Slash::read("/queue resume"), Some(Slash::ResumeQueue));
+        assert_eq!(Slash::read("/queue drop"), Some(Slash::DropQueue));
+        assert_eq!(
+            Slash::read("/queue resume the talks"),
+            Some(Slash::Say(PostMode::Queue, "resume the talks".into()))
         );
         assert_eq!(Slash::read("/steer"), Some(Slash::Help));
         assert_eq!(Slash::read("/model small one"), Some(Slash::Model(Some("small one".into()))));

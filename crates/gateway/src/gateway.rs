@@ -100,14 +100,14 @@ impl Gateway {
     }
 
     /// Tells the chats whose runs are going on that the server stops or restarts.
-    pub async fn tell_stopping(&self, restart: bool) {
+    pub async fn tell_stopping(&self, restart: bool, most: Duration) {
         let told = async {
             let sessions = self.0.hub.undelivered().await.unwrap_or_default();
             let notices = sessions.into_iter().map(|session| self.notice(session, restart));
             futures_util::future::join_all(notices).await;
         };
         // Nothing waits for a platform that does not answer.
-        drop(tokio::time::timeout(NOTICE_MAX, told).await);
+        drop(tokio::time::timeout(most.min(NOTICE_MAX), told).await);
     }
 
     async fn notice(&self, session: SessionId, restart: bool) {
@@ -118,7 +118,8 @@ impl Gateway {
         };
         let Some((platform, _)) = self.0.named(&chat.platform) else { return };
         let key = format!("stopping {} {}", session.0, run.id.0);
-        let notice = Outbound::text(words::stopping(restart));
+        let resumes = self.0.hub.resumes() && run.open_calls().next().is_none();
+        let notice = Outbound::text(words::stopping(restart, resumes));
         if let Err(error) = platform.send(&Place::of(&chat), notice, key).await {
             tracing::debug!(platform = chat.platform, reason = %error, "a chat was not told of the stop");
         }

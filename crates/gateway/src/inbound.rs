@@ -148,7 +148,7 @@ async fn take(shared: &Shared, at: usize, event: Inbound) -> Result<(), Held> {
         What::Said { message, text, files } => match Slash::read(text) {
             Some(Slash::Say(mode, text)) => arriving.say(message, &text, files, mode).await,
             Some(slash) => arriving.command(&slash, message).await,
-            None => arriving.say(message, text, files, shared.busy).await,
+            None => arriving.say(message, text, files, shared.busy.clone()).await,
         },
     };
     match taken {

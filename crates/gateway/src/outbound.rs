@@ -22,9 +22,21 @@ const AGAIN_MAX: Duration = Duration::from_secs(60);
 
 /// The sessions whose answers are being brought.
 pub(crate) struct Couriers {
-    /// Whether more is owed since the courier looked.
-    at_work: Mutex<HashMap<SessionId, bool>>,
+    at_work: Mutex<HashMap<SessionId, CourierState>>,
     count: watch::Sender<usize>,
+}
+
+/// The state of a courier that is under way.
+#[derive(Debug, Clone, Copy, Default)]
+struct CourierState {
+    /// Whether more is owed since it looked.
+    more: bool,
+    /// Whether it waits for an interrupted answer to resume, which another process may do.
+    waits: bool,
+}
+
+fn busy(at_work: &HashMap<SessionId, CourierState>) -> usize {
+    at_work.values().filter(|under| !under.waits).count()
 }
 
 impl Default for Couriers {
@@ -37,29 +49,39 @@ impl Couriers {
     /// Whether a courier must be sent; the one that is under way looks again.
     fn begin(&self, session: SessionId) -> bool {
         let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
-        let began = at_work.insert(session, true).is_none();
-        self.count.send_replace(at_work.len());
+        let began = !at_work.contains_key(&session);
+        at_work.entry(session).or_default().more = true;
+        self.count.send_replace(busy(&at_work));
         began
     }
 
     /// The courier looks from now on.
     fn looks(&self, session: SessionId) {
         let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
-        at_work.insert(session, false);
+        at_work.entry(session).or_default().more = false;
+    }
+
+    /// Says whether a courier waits for an interrupted answer to resume.
+    pub(super) fn waits(&self, session: SessionId, waits: bool) {
+        let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(under) = at_work.get_mut(&session) {
+            under.waits = waits;
+        }
+        self.count.send_replace(busy(&at_work));
     }
 
     /// Whether the courier is done; not if more is owed since it looked.
     fn ends(&self, session: SessionId) -> bool {
         let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
-        let again = at_work.get(&session).copied().unwrap_or_default();
+        let again = at_work.get(&session).copied().unwrap_or_default().more;
         if !again {
             at_work.remove(&session);
-            self.count.send_replace(at_work.len());
+            self.count.send_replace(busy(&at_work));
         }
         !again
     }
 
-    /// Waits until no courier is under way.
+    /// Waits until no courier is under way, but for those that wait for an answer to resume.
     pub(crate) async fn idle(&self) {
         drop(self.count.subscribe().wait_for(|count| *count == 0).await);
     }

@@ -95,6 +95,14 @@ impl Hub {
         Ok(chats.into_iter().map(bound).collect())
     }
 
+    /// Every chat, with what the list says of its session.
+    ///
+    /// # Errors
+    /// Returns an error if the store cannot be asked.
+    pub async fn chats(&self) -> Result<Vec<ChatRow>, StoreError> {
+        self.store().chats().await
+    }
+
     /// Suspends the chats that were interrupted too often in a row, and says how many.
     pub(crate) async fn suspend_stuck(&self) -> Result<usize, StoreError> {
         self.suspend_where(|row| {
@@ -118,7 +126,7 @@ impl Hub {
     }
 
     /// A bug that can be planted: whatever is alive when a drain begins is marked.
-    pub(crate) async fn mark_every_writer(&self, reason: InterruptReason) {
+    pub(crate) async fn mark_every_writer(&self, reason: &InterruptReason) {
         for mailbox in self.mailboxes() {
             let (answer, _) = oneshot::channel();
             let command = Command::MarkResume { reason: reason.into() };

@@ -80,7 +80,7 @@ impl Writer {
             project: self.state.project,
             turn,
             run,
-            cause: open.cause,
+            cause: open.cause.clone(),
             prompt: session::prompt(&self.state),
         };
         let gather = Arc::new(Gather::new(run, self.sender.clone()));

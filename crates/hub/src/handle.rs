@@ -11,6 +11,7 @@ use crate::follow::{Follower, Subscription};
 use crate::hub::Hub;
 use crate::input::Input;
 use crate::load;
+use crate::runner::TitleRequest;
 
 /// Tries to reach a writer before giving up: each finds a writer that retired meanwhile.
 const TRIES_MAX: usize = 8;
@@ -60,8 +61,28 @@ impl SessionHandle {
     /// # Errors
     /// When there is no such session or it cannot be read.
     pub async fn abandon(&self) -> Result<(), CommandError> {
-        self.hub.give_up(self.session).await?;
+        let given_up = self.hub.give_up(self.session).await?;
+        self.hub.shared().crashed.note(given_up.claim.session);
         self.state().await.map(drop)
+    }
+
+    /// Summarizes the turns so far for the model and keeps the summary; the transcript stays as it is. Returns none if
+    /// there is nothing to summarize, or a run is going on.
+    ///
+    /// # Errors
+    /// Returns an error if the model gives no summary, or it was not kept.
+    pub async fn compact(&self) -> Result<Option<Acknowledged>, CommandError> {
+        let state = self.state().await?;
+        if state.turns.is_empty() || state.open_run.is_some() {
+            return Ok(None);
+        }
+        let Session { user, project, .. } = *state;
+        let request = TitleRequest { user, project, prompt: session::prompt(&state) };
+        let Some((summary, through)) = self.hub.shared().runner.summary(request).await else {
+            let reason = "the model gave no summary".to_owned();
+            return Err(CommandError::Unavailable { reason });
+        };
+        self.submit(Command::CompactContext { summary, through }).await.map(Some)
     }
 
     /// The session as a reader sees it: [`Self::state`], viewed.
@@ -82,7 +103,9 @@ impl SessionHandle {
             let loaded = load::load(self.hub.store(), self.session).await?;
             let state = &loaded.state;
             // A message that waits while nothing runs was left behind by a drain or a crash.
-            let sound = state.open_run.is_none() && state.recovering.is_empty() && state.queue.is_empty();
+            let waits = state.queue.iter().any(|queued| !queued.paused);
+            let whole = state.open_run.is_none() && state.recovering.is_empty();
+            let sound = whole && !waits && !self.hub.awaits_resume(state);
             if sound || fault::planted("no_repair") {
                 return Ok(Box::new(loaded.state));
             }

@@ -1,6 +1,6 @@
-//! Brings back what a dead run left outside the log: at the first repair, and later at each read that asks for it.
+//! Brings back what a dead run left outside the log: at the first repair, at each read, and while someone follows.
 
-use session::{Command, Context, Journal, Link, RunId};
+use session::{Command, Journal, Link, RunId};
 
 use crate::error::CommandError;
 use crate::input::Input;
@@ -20,16 +20,19 @@ impl Writer {
                 self.seal_and_read(slot, look, &links)?
             }
         };
-        let spool = self.shared.spool.lend();
         let chat = open.is_some() && self.is_chat().await;
-        let context = Context { now: self.shared.clock.now(), spool, runs: self.shared.runs(), chat };
-        let policy = self.shared.settings.after_crash.get();
-        let decision = if fault::planted("no_repair") && open.is_some() {
-            session::Decision::default()
-        } else {
-            session::recover(&self.state, journal, policy, &context)
-        };
-        self.apply(decision, &context);
+        let context = self.context(self.shared.runs(), chat);
+        let reason = self.shared.crashed.reason(self.session);
+        let unrepaired = fault::planted("no_repair") && open.is_some();
+        if !unrepaired {
+            self.apply(session::recover(&self.state, journal, reason, &context), &context);
+        }
+        self.first_input().await;
+        let asked = self.inputs.iter().any(Input::takes_precedence);
+        self.proceeds = asked && !fault::planted("resume_overtakes_message");
+        if !self.proceeds && !unrepaired && self.shared.has_room_to_resume() {
+            drop(self.decide(Command::Proceed)?);
+        }
         if self.batch.entries.is_empty() {
             return Ok(());
         }
@@ -88,8 +91,9 @@ impl Writer {
         for run in given_up {
             // Settles by age alone, without a look at the journal.
             drop(self.decide(Command::Heal { run, journal: Journal::NotYet })?);
+            self.proceeds |= self.state.recovering.is_empty();
         }
-        let Some(marker) = self.state.recovering.first().copied() else { return Ok(()) };
+        let Some(marker) = self.state.recovering.first().cloned() else { return Ok(()) };
         self.healing = true;
         let (shared, session, mailbox) = (self.shared.clone(), self.session, self.sender.clone());
         crate::spawn::spawn(async move {
@@ -117,7 +121,7 @@ impl Writer {
         links: &[Link],
     ) -> Result<(), Stopped> {
         self.healing = false;
-        let Some(marker) = self.state.recovering.iter().find(|marker| marker.run == run).copied() else {
+        let Some(marker) = self.state.recovering.iter().find(|marker| marker.run == run).cloned() else {
             return Ok(());
         };
         let journal = self.seal_and_read(marker.spool, look, links)?;
@@ -126,6 +130,7 @@ impl Writer {
             fault::hit("heal.before_append")?;
         }
         drop(self.decide(Command::Heal { run, journal })?);
+        self.proceeds |= self.state.recovering.is_empty();
         self.commit().await?;
         if heals {
             fault::hit("heal.after_append")?;

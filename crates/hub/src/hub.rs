@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use session::{AfterCrash, Command, InterruptReason, NodeId, Runs, Seq, SessionId, SlotNo, TurnId, UserId};
-use store::{Claiming, OpenError, OpenRun, Snapshot, Store, StoreError};
+use session::{Command, InterruptReason, NodeId, Runs, Seq, SessionId, SlotNo, TurnId, UserId};
+use store::{Claiming, OpenError, Snapshot, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use crate::changes::{Change, Changes, ListFollower};
 use crate::clock::Clock;
@@ -20,6 +21,7 @@ use crate::handle::SessionHandle;
 use crate::input::{GivenUp, Input, Retire};
 use crate::memory::{self, Remembers};
 use crate::registry::Registry;
+use crate::resume::{Crashed, ResumePolicy};
 use crate::runner::Runner;
 use crate::spool::{SlotDirectory, SlotMedium, Spool};
 use crate::writer::{self};
@@ -34,38 +36,10 @@ const HOUSEKEEPING: Duration = Duration::from_millis(250);
 const LAG_MICROS_MAX: i64 = 10_000_000;
 /// Free slots below which more are made.
 const SLOTS_FREE_MIN: usize = 16;
-/// How long a drain waits for one session to hand over what it owes to memory.
-const RETIRE_MAX: Duration = Duration::from_secs(30);
+/// How long a drain whose time is up still waits for one session to be given up.
+const RETIRE_MIN: Duration = Duration::from_millis(300);
 /// How often sessions that nobody holds are asked for what they owe to memory.
 const OWING: Duration = Duration::from_secs(300);
-/// Sessions recovered at once at start.
-const RECOVER_AT_ONCE: usize = 64;
-
-/// Whether an interrupted run goes on by itself, as it is at this moment: every copy sees what one of them is set to.
-#[derive(Debug, Clone)]
-pub struct CrashPolicy(Arc<AtomicBool>);
-
-impl CrashPolicy {
-    pub fn get(&self) -> AfterCrash {
-        if self.0.load(Ordering::Acquire) { AfterCrash::Continue } else { AfterCrash::Wait }
-    }
-
-    pub fn set(&self, policy: AfterCrash) {
-        self.0.store(policy == AfterCrash::Continue, Ordering::Release);
-    }
-}
-
-impl From<AfterCrash> for CrashPolicy {
-    fn from(policy: AfterCrash) -> Self {
-        Self(Arc::new(AtomicBool::new(policy == AfterCrash::Continue)))
-    }
-}
-
-impl Default for CrashPolicy {
-    fn default() -> Self {
-        AfterCrash::default().into()
-    }
-}
 
 /// How a hub behaves.
 #[derive(Debug, Clone)]
@@ -77,8 +51,8 @@ pub struct Settings {
     pub slots_max: u16,
     /// A writer with nothing to do for this long gives its session up.
     pub idle_after: Duration,
-    /// Whether an interrupted run goes on by itself.
-    pub after_crash: CrashPolicy,
+    /// Whether an interrupted run resumes by itself.
+    pub after_interruption: ResumePolicy,
     /// Who takes completed turns.
     pub memory: Remembers,
     /// Suspends, at start, chats that were active so shortly before, and are not known to have been interrupted. Off
@@ -94,7 +68,7 @@ impl Settings {
             slots: 32,
             slots_max: 4_096,
             idle_after: Duration::from_secs(60),
-            after_crash: CrashPolicy::default(),
+            after_interruption: ResumePolicy::default(),
             memory: Remembers::default(),
             suspend_active_within: None,
         }
@@ -114,6 +88,11 @@ pub(crate) struct Shared {
     draining: AtomicBool,
     lagging: AtomicBool,
     open_runs: watch::Sender<u64>,
+    /// Whether the runs that were interrupted before the start are still being resumed.
+    pub(crate) starting: AtomicBool,
+    /// Whether the first batch of sessions is being resumed; later ones wait for room.
+    pub(crate) first_resumes: AtomicBool,
+    pub(crate) crashed: Crashed,
     heal_looks: AtomicU64,
     /// Looks at what is owed to memory, so that each begins elsewhere.
     pub(crate) owing_looks: AtomicUsize,
@@ -127,6 +106,19 @@ pub struct Hub {
     shared: Arc<Shared>,
     /// Ends with the last copy of the hub.
     _housekeeping: Arc<Housekeeping>,
+}
+
+/// A hub, for as long as someone else keeps it.
+#[derive(Clone)]
+pub(crate) struct WeakHub {
+    shared: Weak<Shared>,
+    housekeeping: Weak<Housekeeping>,
+}
+
+impl WeakHub {
+    pub(crate) fn upgrade(&self) -> Option<Hub> {
+        Some(Hub { shared: self.shared.upgrade()?, _housekeeping: self.housekeeping.upgrade()? })
+    }
 }
 
 struct Housekeeping(AbortHandle);
@@ -160,6 +152,12 @@ impl Shared {
 
     pub(crate) fn run_closed(&self) {
         self.open_runs.send_modify(|count| *count = count.saturating_sub(1));
+    }
+
+    /// Waits until fewer runs are going on, or the hub is gone.
+    pub(crate) fn room(&self, most: u64) -> impl Future<Output = ()> + use<> {
+        let mut open = self.open_runs.subscribe();
+        async move { drop(open.wait_for(|count| *count < most).await) }
     }
 
     pub(crate) fn count_heal_look(&self) {
@@ -238,6 +236,9 @@ impl Hub {
             draining: AtomicBool::new(false),
             lagging: AtomicBool::new(false),
             open_runs: watch::Sender::new(0),
+            starting: AtomicBool::new(true),
+            first_resumes: AtomicBool::new(true),
+            crashed: Crashed::default(),
             heal_looks: AtomicU64::new(0),
             owing_looks: AtomicUsize::new(0),
             changes: Changes::default(),
@@ -246,7 +247,7 @@ impl Hub {
         shared.store.heartbeat(shared.node, shared.clock.now()).await?;
         let task = crate::spawn::spawn(keep_house(Arc::downgrade(&shared)));
         let hub = Self { shared, _housekeeping: Arc::new(Housekeeping(task.abort_handle())) };
-        hub.recover_all(&open).await;
+        hub.start_all(&open).await;
         hub.suspend_at_start().await;
         // For whoever was held by a process that is gone, this is the boundary that did not come.
         memory::ask_those_that_owe(&hub.shared, |_| true).await;
@@ -272,38 +273,13 @@ impl Hub {
         }
     }
 
-    /// Repairs the sessions whose run was cut off, and takes the messages that wait. One that cannot be repaired does not keep the others waiting.
-    async fn recover_all(&self, open: &[OpenRun]) {
-        let mut sessions: Vec<SessionId> = open.iter().map(|run| run.session).collect();
-        match self.shared.store.waiting().await {
-            Ok(waiting) => sessions.extend(waiting),
-            Err(error) => tracing::error!(reason = %error, "messages that wait are taken at the next read"),
-        }
-        sessions.sort();
-        sessions.dedup();
-        for sessions in sessions.chunks(RECOVER_AT_ONCE) {
-            let views = sessions.iter().map(|session| async move {
-                if let Err(error) = self.repair(*session).await {
-                    tracing::error!(%session, reason = %error, "the session could not be repaired");
-                }
-            });
-            futures_util::future::join_all(views).await;
-        }
-    }
-
     /// Opens a session's writer, which repairs it first, and waits for that.
-    async fn repair(&self, session: SessionId) -> Result<(), CommandError> {
+    pub(crate) async fn repair(&self, session: SessionId) -> Result<(), CommandError> {
         let mailbox = self.shared.writer_of(session, session, Claiming::Existing);
         let (answer, answered) = oneshot::channel();
         let gone = |_| CommandError::Unavailable { reason: "the writer stopped".to_owned() };
-        mailbox
-            .send(Input::Follow { after: Seq(0), answer })
-            .await
-            .map_err(|error| gone(error.to_string()))?;
-        answered.await.map_err(|error| gone(error.to_string()))?.map(drop).map_err(|error| match error {
-            crate::error::FollowError::Command(error) => error,
-            other => CommandError::Unavailable { reason: other.to_string() },
-        })
+        mailbox.send(Input::Open { answer }).await.map_err(|error| gone(error.to_string()))?;
+        answered.await.map_err(|error| gone(error.to_string()))?
     }
 
     /// A session by any of its ids. Nothing is looked up yet.
@@ -468,6 +444,15 @@ impl Hub {
         self.shared.clock.session_id()
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The hub for a task that must not keep it alive.
+    pub(crate) fn downgrade(&self) -> WeakHub {
+        WeakHub { shared: Arc::downgrade(&self.shared), housekeeping: Arc::downgrade(&self._housekeeping) }
+    }
+
     pub(crate) fn deliveries(&self) -> &Deliveries {
         &self.shared.deliveries
     }
@@ -543,24 +528,48 @@ impl Hub {
         drop(tokio::time::timeout(most, open.wait_for(|count| *count == 0)).await);
     }
 
+    /// Interrupts every run that is going on, and lets no other start. A writer that cannot append now is not waited for
+    /// any longer than `most`.
+    pub async fn interrupt_runs(&self, reason: &InterruptReason, most: Duration) {
+        self.shared.draining.store(true, Ordering::Release);
+        let writers = self.shared.registry().writers();
+        let interrupted = writers.iter().map(|(session, mailbox)| async move {
+            match tokio::time::timeout(most, interrupt(mailbox, reason.clone())).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%session, %error, "failed to interrupt run"),
+                Err(_) => tracing::warn!(%session, "run not interrupted in time; the next start repairs it"),
+            }
+        });
+        futures_util::future::join_all(interrupted).await;
+    }
+
     /// Stops: no new run starts, messages are kept and wait, runs have until `timeout` to end, those still going on
-    /// are interrupted with `reason`, and every writer keeps its state and ends.
-    pub async fn drain(&self, reason: InterruptReason, timeout: Duration) {
+    /// are interrupted with `reason`, and every writer keeps its state and ends. What is owed to memory has the same time.
+    /// Returns whether every writer ended in time; the next start repairs the sessions of the others, as after a crash.
+    pub async fn drain(&self, reason: InterruptReason, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
         self.shared.draining.store(true, Ordering::Release);
         if fault::planted("drain_marks_its_begin") {
-            self.mark_every_writer(reason).await;
+            self.mark_every_writer(&reason).await;
         }
         self.hold_runs(timeout).await;
         let writers = self.shared.registry().writers();
+        let reason = &reason;
         let retired = writers.iter().map(|(session, mailbox)| async move {
-            if let Err(error) = interrupt(mailbox, reason).await {
-                tracing::warn!(%session, %error, "the session was not retired; the next start repairs it");
-            }
-            if tokio::time::timeout(RETIRE_MAX, give_up(mailbox)).await.is_err() {
+            let left = deadline.saturating_duration_since(Instant::now()).max(RETIRE_MIN);
+            let retired = async {
+                if let Err(error) = interrupt(mailbox, reason.clone()).await {
+                    tracing::warn!(%session, %error, "the session was not retired; the next start repairs it");
+                }
+                give_up(mailbox).await;
+            };
+            let in_time = tokio::time::timeout(left, retired).await.is_ok();
+            if !in_time {
                 tracing::warn!(%session, "not given up in time; nothing is lost, what it owes to memory stays owed");
             }
+            in_time
         });
-        futures_util::future::join_all(retired).await;
+        futures_util::future::join_all(retired).await.into_iter().all(|in_time| in_time)
     }
 }
 
@@ -615,7 +624,7 @@ async fn keep_house(shared: std::sync::Weak<Shared>) {
             let writers = shared.registry().writers();
             for (_, mailbox) in writers {
                 let (answer, _) = oneshot::channel();
-                drop(mailbox.send(Input::Command { command: Command::TakeQueued, answer }).await);
+                drop(mailbox.send(Input::Command { command: Command::Proceed, answer }).await);
             }
         }
         until_owing = until_owing.saturating_sub(HOUSEKEEPING);

@@ -36,6 +36,12 @@ pub(crate) enum Input {
         after: Seq,
         answer: oneshot::Sender<Result<follow::Subscription, FollowError>>,
     },
+    /// Answers once the session is repaired, and asks for nothing else.
+    Open {
+        answer: oneshot::Sender<Result<(), CommandError>>,
+    },
+    /// Look again at the journals of runs that are being recovered.
+    LookAgain,
     Healed {
         run: RunId,
         look: Look,
@@ -87,7 +93,7 @@ pub(crate) enum Durable {
 impl Durable {
     pub(crate) fn of(progress: &Progress) -> Self {
         match progress {
-            Progress::Step | Progress::CallAsked { .. } => Self::InLog,
+            Progress::Step { .. } | Progress::StepEnded | Progress::CallAsked { .. } => Self::InLog,
             _ => Self::Anywhere,
         }
     }
@@ -152,17 +158,21 @@ pub(crate) fn ends_run(command: &Command) -> bool {
         | Command::Progress { .. }
         | Command::Heal { .. }
         | Command::Deliver { .. }
-        | Command::TakeQueued => false,
+        | Command::ResumeQueue
+        | Command::ClearQueue
+        | Command::Proceed => false,
     }
 }
 
 /// Whether a command may start a run, which then wants a spool slot.
 pub(crate) fn may_start_run(command: &Command) -> bool {
     match command {
-        Command::PostMessage { .. } | Command::Continue | Command::TakeQueued => true,
-        Command::Progress { progress, .. } => {
-            matches!(progress, Progress::Completed | Progress::Failed { .. })
-        }
+        Command::PostMessage { .. }
+        | Command::SteerQueued { .. }
+        | Command::Continue
+        | Command::ResumeQueue
+        | Command::Proceed => true,
+        Command::Progress { progress, .. } => progress.ends_run(),
         other => ends_run(other),
     }
 }
@@ -229,6 +239,12 @@ impl Waiting {
 }
 
 impl Input {
+    /// Whether it is a command of a user that may start or stop a run: it takes precedence over automatic resume.
+    pub(crate) fn takes_precedence(&self) -> bool {
+        let Self::Command { command, .. } = self else { return false };
+        matches!(command, Command::Stop { .. }) || (*command != Command::Proceed && may_start_run(command))
+    }
+
     /// Whether it is a command that ends the run that is going on.
     pub(crate) fn ends_run(&self) -> bool {
         matches!(self, Self::Command { command, .. } if ends_run(command))
@@ -245,7 +261,12 @@ impl Input {
                     | Command::RemoveId { .. }
             ),
             Self::Progress { .. } => false,
-            Self::Read { .. } | Self::Follow { .. } | Self::Healed { .. } | Self::Retire { .. } => true,
+            Self::Read { .. }
+            | Self::Follow { .. }
+            | Self::Open { .. }
+            | Self::LookAgain
+            | Self::Healed { .. }
+            | Self::Retire { .. } => true,
         }
     }
 
@@ -256,7 +277,8 @@ impl Input {
             Self::Progress { answer, .. } => drop(answer.send(Err(RunOver))),
             Self::Read { answer } => drop(answer.send(Err(error.clone()))),
             Self::Follow { answer, .. } => drop(answer.send(Err(error.clone().into()))),
-            Self::Healed { .. } | Self::Retire { .. } => {}
+            Self::Open { answer } => drop(answer.send(Err(error.clone()))),
+            Self::LookAgain | Self::Healed { .. } | Self::Retire { .. } => {}
         }
     }
 }

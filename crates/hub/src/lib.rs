@@ -11,7 +11,7 @@
 //! 6. `effects.rs` performs the effects, now that they are durable: it starts the run, or takes its worker away.
 //! 7. What the run brings is gathered into chunks (`gather.rs`) and comes back to the same mailbox: 3, 4, 5 again.
 //! 8. `follow.rs` gives every follower the entries in order: history, then live, no gap, no double.
-//! 9. After a crash: read, fold, `session::recover`, and the same loop goes on. When the store refuses appends, what
+//! 9. After a crash: read, fold, `session::recover`, and the interrupted run resumes (`resume.rs`). When the store refuses appends, what
 //!    a run brings waits, unshown, in its spool (`spool.rs`, `outage.rs`) and is healed from there (`heal.rs`).
 //! 10. At a boundary, what was completed is handed to whom it is owed (`memory.rs`).
 
@@ -35,6 +35,7 @@ mod metrics;
 mod outage;
 mod past;
 mod registry;
+mod resume;
 mod runner;
 mod spawn;
 mod spool;
@@ -52,12 +53,13 @@ pub use deliveries::OwingFollower;
 pub use error::{CommandError, FollowError, StartError};
 pub use follow::{Followed, Follower};
 pub use handle::{Acknowledged, SessionHandle};
-pub use hub::{CrashPolicy, Create, Health, Hub, Settings};
+pub use hub::{Create, Health, Hub, Settings};
 pub use library::{
     Counts, DocumentKind, Doing, Hit, ListQuery, ListRow, SaidBy, SearchQuery, Shelf, StoreError, TagCount,
 };
 pub use memory::Remembers;
 pub use past::{Moment, Past, PastLine};
+pub use resume::{AfterInterruption, ResumePolicy};
 pub use runner::{RunOver, RunProgress, RunRequest, Runner, TitleRequest};
 pub use spool::{Access, Catcher, Frame, Look, SlotDirectory, SlotFile, SlotMedium, Spool, SpoolError};
 pub use transcript::{Hidden, HiddenBy, Transcript, TranscriptTurn};

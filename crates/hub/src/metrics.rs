@@ -19,6 +19,8 @@ fn name(end: &RunEnd) -> &'static str {
         RunEnd::Completed => "completed",
         RunEnd::Stopped { .. } => "stopped",
         RunEnd::Failed { .. } => "failed",
+        RunEnd::OutputLimit { .. } => "output_limit",
         RunEnd::Interrupted { .. } => "interrupted",
+        RunEnd::Other(_) => "other",
     }
 }

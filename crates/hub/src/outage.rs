@@ -154,6 +154,8 @@ impl Outage {
             Input::Follow { after, answer } => {
                 drop(answer.send(writer.followers.subscribe(after, writer.durable)))
             }
+            Input::Open { answer } => drop(answer.send(Ok(()))),
+            Input::LookAgain => {}
             Input::Healed { .. } => writer.healing = false,
             // The trash can wait.
             Input::Retire { when: Retire::Trashed { .. }, .. } => {}
@@ -229,6 +231,8 @@ impl Outage {
         }
         self.caught = writer.batch.entries.len();
         writer.cancel_now();
+        // Once the store is back, the run resumes.
+        writer.proceeds = true;
         Ok(false)
     }
 }

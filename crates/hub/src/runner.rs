@@ -18,6 +18,11 @@ pub trait Runner: Send + Sync + 'static {
 
     /// Thinks of a name for a session that has none; nothing when it has no idea.
     fn title(&self, request: TitleRequest) -> BoxFuture<'static, Option<String>>;
+
+    /// Summarizes a session for the model: the summary, and the last turn that it covers. None if there is no summary.
+    fn summary(&self, _request: TitleRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
+        std::future::ready(None).boxed()
+    }
 }
 
 impl Runner for Agent {
@@ -36,6 +41,11 @@ impl Runner for Agent {
     fn title(&self, request: TitleRequest) -> BoxFuture<'static, Option<String>> {
         let agent = self.clone();
         async move { Self::title(&agent, request.prompt).await }.boxed()
+    }
+
+    fn summary(&self, request: TitleRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
+        let agent = self.clone();
+        async move { Self::summary(&agent, request.prompt).await }.boxed()
     }
 }
 

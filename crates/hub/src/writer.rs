@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent::Alarm;
 use session::{
@@ -36,6 +37,10 @@ use crate::runner::RunOver;
 const BATCH_INPUTS_MAX: usize = 64;
 /// Entries after which a state is kept to shorten the next fold.
 const SNAPSHOT_ENTRIES: u64 = 1_024;
+/// How often journals of runs that are being recovered are looked at while someone follows.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// How long a new writer waits for the input that it was started for, before it goes on by itself.
+const FIRST_INPUT: Duration = Duration::from_secs(1);
 
 /// Why a writer ends. Callers that wait are told; the next writer reads the log.
 #[derive(Debug)]
@@ -63,6 +68,10 @@ pub(crate) struct Writer {
     pub(crate) followers: Followers,
     pub(crate) worker: Option<Worker>,
     pub(crate) healing: bool,
+    /// Whether an interrupted run may resume, or a waiting message start, once the inputs that came first are served.
+    pub(crate) proceeds: bool,
+    /// When journals are looked at again while someone follows.
+    look_again: Instant,
     pub(crate) leaving: Leaving,
     /// Whether a run of this session is counted as going on in this process.
     counted: bool,
@@ -120,6 +129,8 @@ pub(crate) async fn run(
         followers: Followers::default(),
         worker: None,
         healing: false,
+        proceeds: false,
+        look_again: Instant::now() + LOOK_AGAIN,
         leaving: Leaving::default(),
         counted: false,
         slots,
@@ -192,6 +203,12 @@ impl Writer {
             while !self.inputs.is_empty() {
                 self.take_inputs().await?;
                 self.commit().await?;
+                // A command of the user that is still to come takes precedence.
+                while self.proceeds && !self.inputs.iter().any(Input::takes_precedence) {
+                    self.proceeds = false;
+                    drop(self.decide(Command::Proceed)?);
+                    self.commit().await?;
+                }
                 if fault::planted("commit_blocks_its_session") {
                     self.wait_for_commit().await?;
                 }
@@ -228,9 +245,14 @@ impl Writer {
         loop {
             let mut taken = Vec::new();
             let deadline = Instant::now() + self.shared.settings.idle_after;
+            let looks = !self.state.recovering.is_empty() && !self.followers.is_empty();
             let count = tokio::select! {
                 biased;
                 count = self.mailbox.recv_many(&mut taken, BATCH_INPUTS_MAX) => Some(count),
+                () = tokio::time::sleep_until(self.look_again), if looks => {
+                    taken.push(Input::LookAgain);
+                    Some(1)
+                }
                 () = self.idle.until(deadline) => None,
             };
             self.inputs.extend(taken);
@@ -248,7 +270,8 @@ impl Writer {
     }
 
     fn is_idle(&self) -> bool {
-        self.state.open_run.is_none() && self.state.queue.is_empty() && self.followers.is_empty()
+        let waits = self.state.queue.iter().any(|queued| !queued.paused);
+        self.state.open_run.is_none() && !waits && self.followers.is_empty()
     }
 
     /// Decides inputs until one must see the others durable first.
@@ -279,7 +302,18 @@ impl Writer {
             Input::Follow { after, answer } => {
                 drop(answer.send(self.followers.subscribe(after, self.durable)));
                 // What this writer does not know of was appended by another.
-                if after > self.durable.seq { Err(Stopped(CommandError::Moved)) } else { Ok(()) }
+                if after > self.durable.seq {
+                    return Err(Stopped(CommandError::Moved));
+                }
+                if fault::planted("follow_does_not_heal") { Ok(()) } else { self.ask_to_heal() }
+            }
+            Input::Open { answer } => {
+                drop(answer.send(Ok(())));
+                Ok(())
+            }
+            Input::LookAgain => {
+                self.look_again = Instant::now() + LOOK_AGAIN;
+                if fault::planted("follow_does_not_heal") { Ok(()) } else { self.ask_to_heal() }
             }
             Input::Healed { run, look, links } => self.take_healed(run, look, &links).await,
             Input::Retire { when, answer } => {
@@ -331,7 +365,7 @@ impl Writer {
         let chat = matches!(command, Command::Interrupt { .. }) && self.is_chat().await;
         if self.worker.is_some() && ends_run(&command) {
             // Deciding is pure, so that it can be asked beforehand.
-            let context = Context { now: self.shared.clock.now(), spool: None, runs, chat: false };
+            let context = Context { spool: None, ..self.context(runs, false) };
             let decision = session::decide(&self.state, command.clone(), &context);
             let ends = |event: &Event| matches!(event, Event::RunEnded { .. });
             let ends = decision.is_ok_and(|decision| decision.events.iter().any(ends));
@@ -375,8 +409,13 @@ impl Writer {
         progress: Progress,
         answer: oneshot::Sender<ProgressAnswer>,
     ) -> Result<(), Stopped> {
-        let durable = Durable::of(&progress);
+        let mut durable = Durable::of(&progress);
+        let ends_step = progress == Progress::StepEnded;
         let decided = self.decide(Command::Progress { run, progress })?;
+        // A step that ends the run needs nothing in the log: in an outage the end goes to the spool.
+        if ends_step && decided.as_ref().is_ok_and(|accepted| accepted.steered.is_empty()) {
+            durable = Durable::Anywhere;
+        }
         let steered = decided.map(|accepted| accepted.steered).map_err(|_| RunOver);
         self.batch.waiting.push(Waiting::Progress(answer, steered, durable));
         Ok(())
@@ -386,7 +425,7 @@ impl Writer {
     async fn known_key(&self, command: &Command) -> Result<Option<Acknowledged>, CommandError> {
         let (key, fingerprint) = match command {
             Command::PostMessage { message, mode, key: Some(key) } => {
-                (key, session::Fingerprint::of_post(message, *mode))
+                (key, session::Fingerprint::of_post(message, mode))
             }
             Command::EditMessage { turn, message, key: Some(key) } => {
                 (key, session::Fingerprint::of_edit(*turn, message))
@@ -405,6 +444,21 @@ impl Writer {
         self.decide_when(command, self.shared.runs(), false)
     }
 
+    /// Returns the context of a decision, without a spool slot.
+    pub(crate) fn context(&self, runs: Runs, chat: bool) -> Context {
+        let resume_within_micros = self.shared.settings.after_interruption.within_micros();
+        Context { now: self.shared.clock.now(), spool: None, runs, chat, resume_within_micros }
+    }
+
+    /// Waits for the input that the writer was started for.
+    pub(crate) async fn first_input(&mut self) {
+        let mut taken = Vec::new();
+        let first = self.mailbox.recv_many(&mut taken, BATCH_INPUTS_MAX);
+        // A caller that went away leaves the writer to itself.
+        drop(tokio::time::timeout(FIRST_INPUT, first).await);
+        self.inputs.extend(taken);
+    }
+
     fn decide_when(
         &mut self,
         command: Command,
@@ -412,7 +466,7 @@ impl Writer {
         chat: bool,
     ) -> Result<Result<Accepted, Rejected>, Stopped> {
         let spool = if may_start_run(&command) { self.shared.spool.lend() } else { None };
-        let context = Context { now: self.shared.clock.now(), spool, runs, chat };
+        let context = Context { spool, ..self.context(runs, chat) };
         match session::decide(&self.state, command, &context) {
             Ok(decision) => Ok(Ok(self.apply(decision, &context))),
             Err(rejected) => {
@@ -656,6 +710,7 @@ impl Writer {
                 CommandError::Retired
             }
             Err(Stopped(error)) => {
+                self.shared.crashed.note(self.session);
                 tracing::warn!(session = %self.session, reason = %error, "the writer stopped");
                 error
             }

@@ -9,6 +9,11 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::history::Outcome;
+use crate::shown::ShownAnswer;
+
+/// Turns of one page.
+const PAGE: usize = 50;
+const PAGES_MAX: usize = 10_000;
 
 /// A client of the server.
 #[derive(Debug, Clone)]
@@ -96,6 +101,27 @@ impl Api {
             return None;
         }
         reply.json().await.ok()
+    }
+
+    /// The visible answers of a session, oldest first; nothing when they cannot be had at the moment.
+    pub async fn answers(&self, session: Uuid) -> Option<Vec<ShownAnswer>> {
+        let mut answers = Vec::new();
+        let mut before = String::new();
+        for _ in 0..PAGES_MAX {
+            let path = format!("/sessions/{session}/turns?count={PAGE}{before}");
+            let reply = self.request(Method::GET, &path).send().await.ok()?;
+            if !reply.status().is_success() {
+                return None;
+            }
+            let page: Value = reply.json().await.ok()?;
+            let turns = page["turns"].as_array()?;
+            answers.splice(0..0, turns.iter().map(ShownAnswer::read));
+            match turns.first() {
+                Some(first) if turns.len() == PAGE => before = format!("&before={}", first["turn"]),
+                _ => break,
+            }
+        }
+        Some(answers)
     }
 
     /// Whether the server says that there is no such session.

@@ -77,6 +77,9 @@ pub fn figures(judgement: &Judgement, counts: &Counts) -> Vec<Figure> {
     let happened =
         |what: &str, kind| Figure::new(what, judgement.happened.get(what).copied().unwrap_or(0), kind);
     figures.push(happened("completed", Kind::Done));
+    figures.push(happened("words shown", Kind::Done));
+    figures
+        .extend(["answers continued", "seams repaired", "suspended"].map(|what| happened(what, Kind::Told)));
     figures.extend(["stopped", "undone", "retried", "continued"].map(|what| happened(what, Kind::Met)));
     figures.extend(
         ["interrupted", "gone on by itself", "steered", "withdrawn", "put back", "failed"]
@@ -86,6 +89,10 @@ pub fn figures(judgement: &Judgement, counts: &Counts) -> Vec<Figure> {
         let count = judgement.violations.iter().filter(|violation| violation.class == class).count();
         Figure::new(class.name(), count as u64, Kind::Wrong)
     }));
+    figures.extend(
+        ["words missing", "words doubled", "words foreign", "suspended although it moved"]
+            .map(|what| happened(what, Kind::Wrong)),
+    );
     figures.push(Figure::new("keys_answered_wrong", counts.wrong.load(Ordering::Acquire), Kind::Wrong));
     figures
 }

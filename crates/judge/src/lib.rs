@@ -8,6 +8,7 @@
 //! | `history.rs` | what was done and seen? |
 //! | `play.rs` | what do clients and readers do? |
 //! | `verify.rs` | what became of it? |
+//! | `shown.rs` | what do readers get of each answer? |
 //! | `figures.rs` | how is that told? |
 //! | `model.rs` | which model says what the messages ask for? |
 
@@ -17,4 +18,5 @@ pub mod figures;
 pub mod history;
 pub mod model;
 pub mod play;
+pub mod shown;
 pub mod verify;

@@ -2,6 +2,8 @@
 //! with `heron.1 heron.2 …`, one token every 5 ms. It goes on from a prefix, so that every doubled or missing token of
 //! an answer shows. For faults that a real provider cannot be told to make.
 
+mod loose;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -31,6 +33,13 @@ pub struct Told {
     pub stamp: bool,
     /// Refuse the first so many requests of this tag with this status.
     pub refuse: Option<(u64, u16)>,
+    /// Silence before the first token of each answer to a request.
+    pub wait: Duration,
+    /// Say everything inside a code block.
+    pub code: bool,
+    /// Say it in pieces that end within words; when asked to continue, repeat, apologize, open the code block again or begin
+    /// a new line.
+    pub loose: bool,
 }
 
 impl Told {
@@ -52,6 +61,9 @@ impl Told {
             think: number("think").unwrap_or(0),
             stamp: words.contains(&"stamp"),
             refuse: number("refuse").map(|count| (count, status)),
+            wait: Duration::from_millis(number("wait").unwrap_or(0)),
+            code: words.contains(&"code"),
+            loose: words.contains(&"loose"),
         })
     }
 }
@@ -126,6 +138,9 @@ pub enum Format {
 struct Question {
     told: Option<Told>,
     said: u64,
+    /// The text of the answer so far.
+    text: String,
+    asked_to_continue: bool,
     called: bool,
     output_tokens_max: u64,
     offered_tools: bool,
@@ -136,6 +151,7 @@ impl Question {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let messages = body["messages"].as_array().cloned().unwrap_or_default();
         let (mut told, mut said, mut called) = (None, 0, false);
+        let mut answer = String::new();
         let last = messages.last().and_then(instruction);
         // A question without an instruction of its own, as that for a title, is answered with a word.
         let asked_to_go_on = messages.last().is_some_and(|message| text_of(message).contains("cut off"));
@@ -145,6 +161,7 @@ impl Question {
         for message in &messages {
             if let Some(new) = instruction(message) {
                 (told, said, called) = (Some(new), 0, false);
+                answer.clear();
                 continue;
             }
             called |= is_result(message);
@@ -153,6 +170,7 @@ impl Question {
             {
                 let prefix = format!("{}.", told.tag);
                 let text = text_of(message);
+                answer.push_str(&text);
                 let numbers = text
                     .split_whitespace()
                     .filter_map(|word| word.strip_prefix(&prefix)?.parse::<u64>().ok());
@@ -162,6 +180,8 @@ impl Question {
         Self {
             told: told.filter(|_| answers_someone),
             said,
+            text: answer,
+            asked_to_continue: asked_to_go_on,
             called,
             output_tokens_max: body["max_tokens"].as_u64().unwrap_or(u64::MAX),
             offered_tools: body["tools"].is_array(),
@@ -209,6 +229,16 @@ async fn speak(socket: &mut TcpStream, format: Format, asked: &Question) -> std:
             }
             socket.write_all(format.reasoning(&format!("thought.{no} ")).as_bytes()).await?;
         }
+    }
+    tokio::time::sleep(told.wait).await;
+    if told.loose {
+        for piece in loose::pieces(told, &asked.text, asked.asked_to_continue) {
+            if let Some(pace) = &mut pace {
+                pace.tick().await;
+            }
+            socket.write_all(format.text(&piece).as_bytes()).await?;
+        }
+        return socket.write_all(format.end("stop", told.count).as_bytes()).await;
     }
     let mut here = 0;
     for no in asked.said + 1..=told.count {

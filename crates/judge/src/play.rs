@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::api::{Api, Brought};
 use crate::dice::Dice;
 use crate::history::{History, Outcome, Record};
+use crate::shown::{self, ShownAnswer};
 use crate::verify::{Class, Judgement, Log, Violation, judge};
 
 /// Pause before a server that is away is asked again.
@@ -22,6 +23,8 @@ const AWAY: Duration = Duration::from_millis(25);
 const REST_MAX: Duration = Duration::from_secs(60);
 /// Readers of each session.
 const READERS: u32 = 2;
+/// The name of a model that takes no prefix, which every server under judgement has.
+pub const ASKED_MODEL: &str = "asked";
 
 /// Everyone who plays.
 #[derive(Debug)]
@@ -123,12 +126,31 @@ impl Play {
     ) -> anyhow::Result<(Judgement, BTreeMap<Uuid, Log>)> {
         let (logs, restless) = self.run(over).await?;
         let mut judgement = judge(&self.history.records(), &logs);
+        for (session, log) in &logs {
+            shown::judge(*session, &self.answers(*session).await?, &mut judgement);
+            let stuck = self.api.view(*session).await.is_some_and(|view| view["stuck"] == true);
+            shown::judge_suspension(*session, log, stuck, &mut judgement);
+        }
         judgement.violations.extend(restless.into_iter().map(|session| Violation {
             class: Class::Wedged,
             session,
             what: "the session does not come to rest".to_owned(),
         }));
         Ok((judgement, logs))
+    }
+
+    /// The visible answers of a session, as any reader gets them.
+    async fn answers(&self, session: Uuid) -> anyhow::Result<Vec<ShownAnswer>> {
+        for _ in 0..400 {
+            if let Some(answers) = self.api.answers(session).await {
+                return Ok(answers);
+            }
+            if self.api.is_missing(session).await {
+                return Ok(Vec::new());
+            }
+            tokio::time::sleep(AWAY).await;
+        }
+        anyhow::bail!("the answers of {session} cannot be had")
     }
 
     /// Every log, as the server gives it now.
@@ -154,9 +176,15 @@ impl Play {
         while Instant::now() < deadline {
             if let Some(view) = self.api.view(session).await
                 && view["run"].is_null()
-                && view["queue"].as_array().is_some_and(Vec::is_empty)
+                && !shown::will_resume(&view)
+                && let Some(queue) = view["queue"].as_array()
             {
-                return true;
+                if queue.is_empty() {
+                    return true;
+                }
+                // A stop paused what waits; every message must come to an end.
+                let path = format!("/sessions/{session}/queue/resume");
+                drop(self.api.ask(Method::POST, &path, &json!({}), None).await);
             }
             // Nothing of it will change any more.
             if self.api.is_missing(session).await {
@@ -249,12 +277,19 @@ impl Client {
         while !self.done.load(Ordering::Acquire) {
             match self.dice.below(100) {
                 0..55 => self.post().await?,
-                55..63 => self.ask("stop", Method::POST, "/stop", json!({})).await?,
+                55..63 => {
+                    self.ask("stop", Method::POST, "/stop", json!({})).await?;
+                    // Most people go on; what stays paused waits until somebody resumes it.
+                    if self.dice.chance(70) {
+                        self.ask("resume queue", Method::POST, "/queue/resume", json!({})).await?;
+                    }
+                }
                 63..68 => self.ask("undo", Method::POST, "/undo", json!({})).await?,
                 68..72 => self.ask("put back", Method::POST, "/put-back", json!({})).await?,
                 72..78 => self.ask("retry", Method::POST, "/retry", json!({})).await?,
                 78..84 => self.ask("continue", Method::POST, "/continue", json!({})).await?,
-                84..88 => self.withdraw().await?,
+                84..86 => self.withdraw().await?,
+                86..88 => self.ask("resume queue", Method::POST, "/queue/resume", json!({})).await?,
                 88..94 => self.double().await,
                 _ => self.reuse().await,
             }
@@ -279,12 +314,18 @@ impl Client {
                 text.push_str(more);
             }
         }
-        let mode = match self.dice.below(10) {
+        let mut mode = match self.dice.below(10) {
             0..7 => "queue",
             7..9 => "steer",
             _ => "interrupt",
         };
-        let body = json!({ "text": text, "mode": mode });
+        let mut model = None;
+        // Half of them are answered by a model that takes no prefix.
+        if self.dice.chance(50) {
+            (model, mode) = (Some(ASKED_MODEL), if mode == "steer" { "queue" } else { mode });
+            text.push_str(if self.dice.chance(50) { " loose code" } else { " loose" });
+        }
+        let body = json!({ "text": text, "mode": mode, "model": model });
         let path = self.path("/messages");
         self.history.note(vec![Record::Sent { session: self.session, by: 0, no, key: key.clone(), text }])?;
         if self.dice.chance(12) {

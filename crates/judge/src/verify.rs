@@ -98,13 +98,13 @@ struct OfSession<'a> {
 }
 
 /// What an entry says that happened.
-struct Event {
+pub(crate) struct Event {
     seq: u64,
-    kind: String,
-    body: Value,
+    pub(crate) kind: String,
+    pub(crate) body: Value,
 }
 
-fn event(shown: &Shown) -> Event {
+pub(crate) fn event(shown: &Shown) -> Event {
     let entry: Value = serde_json::from_str(&shown.data).unwrap_or_default();
     let event = entry["event"].as_object().and_then(|event| event.iter().next());
     let (kind, body) = event.map_or_else(Default::default, |(kind, body)| (kind.clone(), body.clone()));
@@ -343,11 +343,19 @@ impl OfSession<'_> {
                 _ => {}
             }
         }
+        let message =
+            |answer: &u64| told.get(answer).and_then(|turn| asked.get(turn)).map_or("", String::as_str);
         for (answer, text) in &texts {
-            self.tokens(*answer, text);
+            // A log keeps what a model repeated; what readers get is judged by `shown`.
+            if !is_loose(message(answer)) {
+                self.tokens(*answer, text);
+            }
         }
         for (answer, run) in complete {
-            let text = told.get(&answer).and_then(|turn| asked.get(turn)).cloned().unwrap_or_default();
+            let text = message(&answer).to_owned();
+            if is_loose(&text) {
+                continue;
+            }
             let Some((count, tag)) = instruction(&text) else { continue };
             let said = texts.get(&answer).map_or("", String::as_str);
             let last = said
@@ -390,14 +398,19 @@ impl OfSession<'_> {
     }
 }
 
+/// Whether a message asks for a continuation that repeats itself.
+pub(crate) fn is_loose(text: &str) -> bool {
+    text.split_whitespace().any(|word| word == "loose")
+}
+
 /// A token that the scripted model says: `tag.7`.
-fn token(word: &str) -> Option<(&str, u64)> {
+pub(crate) fn token(word: &str) -> Option<(&str, u64)> {
     let (tag, no) = word.rsplit_once('.')?;
     Some((tag, no.parse().ok()?))
 }
 
 /// What a message tells the scripted model: how many tokens of which tag.
-fn instruction(text: &str) -> Option<(u64, &str)> {
+pub(crate) fn instruction(text: &str) -> Option<(u64, &str)> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let after =
         |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1)).copied();

@@ -7,7 +7,7 @@ use agent::{Agent, Model, RunLimits, Tool, World};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{RunProgress, RunRequest, Runner, TitleRequest};
-use session::{Progress, ProjectId, UserId};
+use session::{Progress, ProjectId, TurnId, UserId};
 use store::people::{People, Project};
 
 use crate::models::Offered;
@@ -80,6 +80,13 @@ impl Runner for Answering {
         // Whatever a message says: what is said in a project goes to no other model by itself.
         match self.agent(request.user, request.project, false) {
             Ok(agent) => Runner::title(&agent, request),
+            Err(_) => std::future::ready(None).boxed(),
+        }
+    }
+
+    fn summary(&self, request: TitleRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
+        match self.agent(request.user, request.project, false) {
+            Ok(agent) => Runner::summary(&agent, request),
             Err(_) => std::future::ready(None).boxed(),
         }
     }

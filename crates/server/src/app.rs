@@ -15,6 +15,7 @@ use store::people::{Kind, Scope};
 use store::postgres::PostgresStore;
 use store::sqlite::SqliteStore;
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -35,8 +36,8 @@ use crate::uploads::Uploads;
 use crate::vault::Vault;
 use crate::{file, people, tls};
 
-/// How long the store has to close.
-const CLOSING_MAX: Duration = Duration::from_secs(20);
+/// Time to deliver and close after `drain_seconds`. Writers that are still busy may add `RETIRE_MIN` to it.
+const CLOSING_MAX: Duration = Duration::from_millis(900);
 
 /// How long what is written has to reach its chats once the runs are over.
 const DELIVERING_MAX: Duration = Duration::from_secs(5);
@@ -102,7 +103,8 @@ impl Server {
             limits: config.run_limits(),
         };
         let mut of_hub = hub::Settings::new(config.data.join("spool"));
-        of_hub.after_crash = settings.crash_policy();
+        of_hub.after_interruption = settings.resume_policy();
+        of_hub.suspend_active_within = config.suspend_active_within();
         let hub = Hub::start(store, Arc::new(answering), Arc::new(SystemClock), of_hub).await?;
         let none_yet = people.credentials(None, Kind::Token)?.is_empty();
         let make_first = || {
@@ -177,21 +179,26 @@ impl Server {
         supervisor::stopping(self.drain);
         self.ready.store(false, Ordering::Release);
         tracing::info!(runs = self.hub.open_runs(), "stopping: messages are kept, no run starts");
-        gateway.tell_stopping(how == Stopping::Restart).await;
-        self.hub.hold_runs(self.drain).await;
-        gateway.finish(DELIVERING_MAX).await;
+        let end = Instant::now() + self.drain + CLOSING_MAX;
+        let left = || end.saturating_duration_since(Instant::now());
+        let notices = gateway.tell_stopping(how == Stopping::Restart, self.drain);
+        tokio::join!(notices, self.hub.hold_runs(self.drain));
         let reason = match how {
             Stopping::Stop => InterruptReason::ShutdownTimeout,
             Stopping::Restart => InterruptReason::RestartTimeout,
         };
-        self.hub.drain(reason, Duration::ZERO).await;
+        self.hub.interrupt_runs(&reason, left() / 2).await;
+        // The next start finishes the rest.
+        gateway.finish((left() / 2).min(DELIVERING_MAX)).await;
+        self.hub.drain(reason, (left() / 2).min(DELIVERING_MAX)).await;
         self.stop.cancel();
         accepting.cancel();
-        if let Err(error) = serving.await {
-            tracing::error!(%error, "the accept loop failed");
+        match tokio::time::timeout(left() / 2, serving).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "the accept loop failed"),
+            Err(_) => tracing::debug!("connections were still open at the end of the stop"),
         }
-        // The next start would do what is not done in time.
-        drop(tokio::time::timeout(CLOSING_MAX, self.hub.close()).await);
+        drop(tokio::time::timeout(left(), self.hub.close()).await);
         tracing::info!("stopped");
         how
     }

@@ -82,6 +82,14 @@ enum Command {
         #[arg(long, default_value_t = 20)]
         count: usize,
     },
+    /// Clear a session: it starts over without its messages. Its log and exports keep them.
+    Clear {
+        session: Uuid,
+    },
+    /// Compact a session: the model reads a summary of it from now on. The transcript stays.
+    Compact {
+        session: Uuid,
+    },
     /// Look whether everything is set up well: configuration, disk, store, models, clock. Says what to do.
     Doctor,
     /// Copy everything that is kept to a new directory, while the server runs.
@@ -143,6 +151,8 @@ async fn dispatch(everturn: Everturn) -> anyhow::Result<ExitCode> {
         Command::Tail { session, after, once } => tail::run(client()?, session, after, once).await,
         Command::Gateway(gateway) => gateway.run(&client()?).await,
         Command::Sessions { count } => sessions::run(&client()?, count).await,
+        Command::Clear { session } => sessions::clear(&client()?, session).await,
+        Command::Compact { session } => sessions::compact(&client()?, session).await,
         Command::Doctor => doctor::run(&config, &path).await,
         Command::Backup { directory } => backup::make(&config, &directory),
         Command::Restore { backup } => backup::restore(&config, &backup),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use hub::AfterInterruption;
 use serde::{Deserialize, Serialize};
-use session::AfterCrash;
 use utoipa::ToSchema;
 
 pub(crate) use openid::{OpenIdConfig, RoleConfig};
@@ -41,10 +41,16 @@ pub(crate) struct Config {
     /// What the model is told before every session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) instructions: Option<String>,
-    /// Whether a run that a crash interrupted goes on by itself where that is safe, or waits for a person.
+    /// Whether an interrupted run resumes by itself where that is safe, or waits for the user.
     #[serde(default)]
-    pub(crate) after_crash: AfterCrashConfig,
-    /// Seconds that runs have to end when the server is stopped.
+    pub(crate) after_interruption: AfterInterruptionConfig,
+    /// An interrupted run resumes by itself only if its last output is at most this many seconds old; 0 for never.
+    #[serde(default = "resume_within_seconds")]
+    pub(crate) resume_within_seconds: u64,
+    /// At start, chats active within this many seconds are suspended, unless they were interrupted; 0 suspends none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) suspend_active_within_seconds: u64,
+    /// Seconds that runs have to end when the server is stopped; the stop takes at most a second longer.
     #[serde(default = "drain_seconds")]
     pub(crate) drain_seconds: u64,
     /// Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
@@ -66,7 +72,9 @@ pub(crate) struct Config {
 }
 
 /// What can also be set while the server runs.
-const CHANGEABLE: [&str; 3] = ["after_crash", "trash_days", "instructions"];
+const CHANGEABLE: [&str; 4] = ["after_interruption", "resume_within_seconds", "trash_days", "instructions"];
+/// The name that `after_interruption` had before it was about every kind of interruption.
+const AFTER_CRASH: &str = "after_crash";
 
 /// The certificate by which callers know the server, and its key, as PEM.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -109,10 +117,10 @@ impl Default for RunConfig {
     }
 }
 
-/// Whether an interrupted run goes on by itself.
+/// Whether an interrupted run resumes by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum AfterCrashConfig {
+pub(crate) enum AfterInterruptionConfig {
     /// Where that is safe.
     #[default]
     Continue,
@@ -120,11 +128,11 @@ pub(crate) enum AfterCrashConfig {
     Wait,
 }
 
-impl From<AfterCrashConfig> for AfterCrash {
-    fn from(config: AfterCrashConfig) -> Self {
+impl From<AfterInterruptionConfig> for AfterInterruption {
+    fn from(config: AfterInterruptionConfig) -> Self {
         match config {
-            AfterCrashConfig::Continue => Self::Continue,
-            AfterCrashConfig::Wait => Self::Wait,
+            AfterInterruptionConfig::Continue => Self::Continue,
+            AfterInterruptionConfig::Wait => Self::Wait,
         }
     }
 }
@@ -184,6 +192,15 @@ pub(crate) struct ModelConfig {
 
 fn listen_address() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 8440))
+}
+
+fn resume_within_seconds() -> u64 {
+    session::limits::RESUME_WITHIN_MICROS.unsigned_abs() / 1_000_000
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(seconds: &u64) -> bool {
+    *seconds == 0
 }
 
 fn drain_seconds() -> u64 {
@@ -246,7 +263,9 @@ impl Default for Config {
             tls: None,
             telemetry: None,
             instructions: None,
-            after_crash: AfterCrashConfig::default(),
+            after_interruption: AfterInterruptionConfig::default(),
+            resume_within_seconds: resume_within_seconds(),
+            suspend_active_within_seconds: 0,
             drain_seconds: drain_seconds(),
             trash_days: trash_days(),
             run: RunConfig::default(),
@@ -275,6 +294,7 @@ impl Config {
             Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
         };
         let mut table: toml::Table = text.parse().with_context(|| format!("read {}", path.display()))?;
+        rename_old(&mut table)?;
         override_from(&mut table, std::env::vars())?;
         let mut config: Self =
             table.try_into().with_context(|| format!("{} is not as it should be", path.display()))?;
@@ -326,6 +346,12 @@ impl Config {
         format!("{scheme}://{}", self.listen)
     }
 
+    /// Chats that were active so shortly before a start are suspended, if any are.
+    pub(crate) fn suspend_active_within(&self) -> Option<Duration> {
+        let within = self.suspend_active_within_seconds;
+        (within > 0).then(|| Duration::from_secs(within))
+    }
+
     /// The most that a run may use.
     pub(crate) fn run_limits(&self) -> agent::RunLimits {
         agent::RunLimits {
@@ -352,7 +378,21 @@ pub(crate) fn micros(amount: f64) -> u64 {
 fn in_environment(variables: impl Iterator<Item = (String, String)>) -> Vec<&'static str> {
     let names: Vec<String> =
         variables.filter_map(|(name, _)| Some(name.strip_prefix("EVERTURN_")?.to_lowercase())).collect();
-    CHANGEABLE.into_iter().filter(|known| names.iter().any(|name| name == known)).collect()
+    CHANGEABLE.into_iter().filter(|known| names.iter().any(|name| today(name) == *known)).collect()
+}
+
+/// The name that a setting has today.
+pub(crate) fn today(name: &str) -> &str {
+    if name == AFTER_CRASH { "after_interruption" } else { name }
+}
+
+/// Gives settings of an older file the names that they have today.
+fn rename_old(table: &mut toml::Table) -> anyhow::Result<()> {
+    let Some(value) = table.remove(AFTER_CRASH) else { return Ok(()) };
+    if table.insert(today(AFTER_CRASH).to_owned(), value).is_some() {
+        bail!("`after_crash` is the old name of `after_interruption`: keep one of them");
+    }
+    Ok(())
 }
 
 /// `EVERTURN_RUN__STEPS_MAX=5` sets `steps_max` of `[run]`, `EVERTURN_MODELS__0__MODEL=x` the first model's.
@@ -375,7 +415,7 @@ fn override_from(
         let value = parsed.unwrap_or(toml::Value::String(value));
         let path = path.to_lowercase();
         let mut steps = path.split("__").peekable();
-        let Some(first) = steps.next() else { continue };
+        let Some(first) = steps.next().map(today) else { continue };
         let mut place = table.entry(first).or_insert_with(|| toml::Value::Table(toml::Table::new()));
         for step in steps {
             place = match place {

@@ -1,17 +1,29 @@
 //! A session as a file that stands by itself: for programs as JSON, for people as Markdown or one page of HTML. Each is
 //! written turn by turn, so that the length of a session does not matter.
 
+#[cfg(test)]
+mod continued;
 mod html;
 mod json;
 mod markdown;
 
 use hub::{Transcript, TranscriptTurn};
-use session::{QueuedView, SessionId, Time};
+use session::{Joined, QueuedView, Run, SessionId, Time};
 
 /// The version of the JSON shape. It rises when a reader of the one before could misunderstand.
 pub(crate) const VERSION: u32 = 1;
 /// Characters of a title in the name of a file.
 const NAME_CHARS_MAX: usize = 60;
+
+/// Notes behind an answer: where it was interrupted and continued, and why it is not complete.
+fn notes(runs: &[Run], joined: &Joined) -> Vec<String> {
+    let continued = joined.interruptions.iter().map(|cut| {
+        let at = readable(cut.marker.at);
+        format!("{} ({at}, continued)", cut.marker.text)
+    });
+    let last = runs.last().and_then(session::marker).map(|marker| marker.text);
+    continued.chain(last).collect()
+}
 
 /// How a session is written down.
 #[derive(

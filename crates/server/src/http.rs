@@ -115,6 +115,8 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::secrets::add(gate);
     let gate = route::shares::add(gate);
     let gate = route::gateway::add(gate);
+    let gate = route::chats::add(gate);
+    let gate = route::ids::add(gate);
     let gate = route::health::add(gate);
     let gate = route::metrics::add(gate);
     let gate = route::server::add(gate);

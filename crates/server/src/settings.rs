@@ -2,29 +2,44 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use hub::CrashPolicy;
+use std::time::Duration;
+
+use hub::ResumePolicy;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::people::{By, People, PeopleError};
 use utoipa::ToSchema;
 
-use crate::config::{AfterCrashConfig, Config};
+use crate::config::{self, AfterInterruptionConfig, Config};
 
 /// The values at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = SettingsValues)]
 pub(crate) struct Values {
-    pub(crate) after_crash: AfterCrashConfig,
+    pub(crate) after_interruption: AfterInterruptionConfig,
+    /// An interrupted run resumes by itself only if its last output is at most this many seconds old; 0 for never.
+    pub(crate) resume_within_seconds: u64,
     /// Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
     pub(crate) trash_days: u32,
     /// What the model is told before every session.
     pub(crate) instructions: Option<String>,
 }
 
+impl Values {
+    fn resume_within(&self) -> Duration {
+        Duration::from_secs(self.resume_within_seconds)
+    }
+
+    fn resume_policy(&self) -> ResumePolicy {
+        ResumePolicy::new(self.after_interruption.into(), self.resume_within())
+    }
+}
+
 /// What is to be changed; what is none stays as it is.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
-    pub(crate) after_crash: Option<AfterCrashConfig>,
+    pub(crate) after_interruption: Option<AfterInterruptionConfig>,
+    pub(crate) resume_within_seconds: Option<u64>,
     pub(crate) trash_days: Option<u32>,
     pub(crate) instructions: Option<Option<String>>,
 }
@@ -45,7 +60,7 @@ pub(crate) struct Settings {
     in_environment: Vec<&'static str>,
     now: RwLock<Arc<Values>>,
     /// What the hub looks at.
-    crash_policy: CrashPolicy,
+    resume_policy: ResumePolicy,
     /// One change after another.
     changing: Mutex<()>,
 }
@@ -58,17 +73,19 @@ impl Settings {
     pub(crate) fn open(config: &Config, people: Arc<People>) -> Result<Self, PeopleError> {
         let kept = people.settings()?;
         let mut values = Values {
-            after_crash: config.after_crash,
+            after_interruption: config.after_interruption,
+            resume_within_seconds: config.resume_within_seconds,
             trash_days: config.trash_days,
             instructions: config.instructions.clone(),
         };
         for (name, text) in &kept {
             // The environment goes first, and what a newer version set means nothing here.
-            if config.in_environment.contains(&name.as_str()) {
+            if config.in_environment.contains(&config::today(name)) {
                 continue;
             }
-            match name.as_str() {
-                "after_crash" => take(&mut values.after_crash, name, text),
+            match config::today(name) {
+                "after_interruption" => take(&mut values.after_interruption, name, text),
+                "resume_within_seconds" => take(&mut values.resume_within_seconds, name, text),
                 "trash_days" => take(&mut values.trash_days, name, text),
                 "instructions" => take(&mut values.instructions, name, text),
                 _ => {}
@@ -77,7 +94,7 @@ impl Settings {
         Ok(Self {
             people,
             in_environment: config.in_environment.clone(),
-            crash_policy: session::AfterCrash::from(values.after_crash).into(),
+            resume_policy: values.resume_policy(),
             now: RwLock::new(Arc::new(values)),
             changing: Mutex::default(),
         })
@@ -92,8 +109,8 @@ impl Settings {
         &self.in_environment
     }
 
-    pub(crate) fn crash_policy(&self) -> CrashPolicy {
-        self.crash_policy.clone()
+    pub(crate) fn resume_policy(&self) -> ResumePolicy {
+        self.resume_policy.clone()
     }
 
     /// Changes what is named, all or none of it; kept, and in force when this answers.
@@ -105,8 +122,11 @@ impl Settings {
         let before = self.now();
         let mut values = Values::clone(&before);
         let mut kept = Vec::new();
-        if let Some(new) = change.after_crash {
-            note(&mut kept, "after_crash", &mut values.after_crash, new);
+        if let Some(new) = change.after_interruption {
+            note(&mut kept, "after_interruption", &mut values.after_interruption, new);
+        }
+        if let Some(new) = change.resume_within_seconds {
+            note(&mut kept, "resume_within_seconds", &mut values.resume_within_seconds, new);
         }
         if let Some(new) = change.trash_days {
             note(&mut kept, "trash_days", &mut values.trash_days, new);
@@ -122,7 +142,7 @@ impl Settings {
             return Ok(());
         }
         self.people.set(by, &kept)?;
-        self.crash_policy.set(values.after_crash.into());
+        self.resume_policy.set(values.after_interruption.into(), values.resume_within());
         *self.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(values);
         Ok(())
     }
@@ -155,7 +175,7 @@ fn note<T: Serialize + PartialEq>(
 
 #[cfg(test)]
 mod tests {
-    use session::AfterCrash;
+    use hub::AfterInterruption;
 
     use super::*;
     use crate::people::{by_hand, open};
@@ -166,26 +186,38 @@ mod tests {
         let people = Arc::new(open(data.path()).unwrap());
         let config = Config { instructions: Some("of the file".to_owned()), ..Config::default() };
         let settings = Settings::open(&config, people.clone()).unwrap();
-        assert_eq!((settings.now().trash_days, settings.crash_policy().get()), (30, AfterCrash::Continue));
-        let seen_by_the_hub = settings.crash_policy();
+        assert_eq!(
+            (settings.now().trash_days, settings.resume_policy().get()),
+            (30, AfterInterruption::Continue)
+        );
+        let seen_by_the_hub = settings.resume_policy();
         let change = Change {
-            after_crash: Some(AfterCrashConfig::Wait),
+            after_interruption: Some(AfterInterruptionConfig::Wait),
+            resume_within_seconds: None,
             trash_days: Some(7),
             instructions: Some(None),
         };
         settings.change(by_hand(), change.clone()).unwrap();
-        assert_eq!(seen_by_the_hub.get(), AfterCrash::Wait);
-        let set = Values { after_crash: AfterCrashConfig::Wait, trash_days: 7, instructions: None };
+        assert_eq!(seen_by_the_hub.get(), AfterInterruption::Wait);
+        let set = Values {
+            after_interruption: AfterInterruptionConfig::Wait,
+            resume_within_seconds: 3_600,
+            trash_days: 7,
+            instructions: None,
+        };
         assert_eq!(*settings.now(), set);
         let again = Settings::open(&config, people.clone()).unwrap();
-        assert_eq!((again.now().as_ref(), again.crash_policy().get()), (&set, AfterCrash::Wait));
+        assert_eq!((again.now().as_ref(), again.resume_policy().get()), (&set, AfterInterruption::Wait));
         // Nothing is told of a change that is none.
         let lines = people.audit(None, 10).unwrap().len();
         again.change(by_hand(), change.clone()).unwrap();
         assert_eq!(people.audit(None, 10).unwrap().len(), lines);
         let environment = Config { trash_days: 1, in_environment: vec!["trash_days"], ..config };
         let settings = Settings::open(&environment, people).unwrap();
-        assert_eq!((settings.now().trash_days, settings.now().after_crash), (1, AfterCrashConfig::Wait));
+        assert_eq!(
+            (settings.now().trash_days, settings.now().after_interruption),
+            (1, AfterInterruptionConfig::Wait)
+        );
         let refused = settings.change(by_hand(), change);
         assert!(matches!(refused, Err(ChangeError::InEnvironment("trash_days"))));
         assert_eq!(settings.now().trash_days, 1);

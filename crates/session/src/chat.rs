@@ -110,17 +110,19 @@ pub struct ResumeReason(pub String);
 
 impl Default for ResumeReason {
     fn default() -> Self {
-        InterruptReason::RestartTimeout.into()
+        (&InterruptReason::RestartTimeout).into()
     }
 }
 
-impl From<InterruptReason> for ResumeReason {
-    fn from(reason: InterruptReason) -> Self {
+impl From<&InterruptReason> for ResumeReason {
+    fn from(reason: &InterruptReason) -> Self {
         let word = match reason {
             InterruptReason::RestartTimeout => "restart_timeout",
             InterruptReason::ShutdownTimeout => "shutdown_timeout",
             InterruptReason::Crash => "crash",
             InterruptReason::SpoolFull => "spool_full",
+            InterruptReason::LostNode => "lost_node",
+            InterruptReason::Other(_) => "interrupted",
         };
         Self(word.to_owned())
     }

@@ -74,15 +74,25 @@ pub enum Command {
     Heal { run: RunId, journal: Journal },
     /// What happens to an answer that is owed to a chat.
     Deliver { answer: RunId, step: DeliveryStep },
-    /// Start what waits, now that runs are allowed again.
-    TakeQueued,
+    /// Resume the run that was interrupted, or start the next message that waits, where nothing else goes on.
+    Proceed,
+    /// Let the paused messages run.
+    ResumeQueue,
+    /// Withdraw every message that waits.
+    ClearQueue,
 }
 
 /// What a run brings, in the order in which it happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// A request to the provider begins. The answer names the messages that go into it.
-    Step,
+    Step {
+        /// Whether the model is asked to continue its own text.
+        asked_to_continue: bool,
+    },
+    /// A request to the provider ended without a call. The answer names the messages that want another step; none when the
+    /// run is done.
+    StepEnded,
     Text(String),
     Reasoning(String),
     CallDrafted {
@@ -102,6 +112,10 @@ pub enum Progress {
     },
     Usage(Usage),
     Completed,
+    /// The model reached its output limit.
+    OutputLimit {
+        tokens: u64,
+    },
     Failed {
         error: String,
     },
@@ -110,7 +124,7 @@ pub enum Progress {
 impl Progress {
     /// Whether this is the run's own end.
     pub fn ends_run(&self) -> bool {
-        matches!(self, Self::Completed | Self::Failed { .. })
+        matches!(self, Self::Completed | Self::OutputLimit { .. } | Self::Failed { .. })
     }
 
     /// The event that this becomes, for everything but steps and ends.
@@ -126,7 +140,11 @@ impl Progress {
             }
             Self::CallFinished { call, outcome } => Some(Event::CallFinished { run, call, outcome }),
             Self::Usage(usage) => Some(Event::UsageReported { run, usage }),
-            Self::Step | Self::Completed | Self::Failed { .. } => None,
+            Self::Step { .. }
+            | Self::StepEnded
+            | Self::Completed
+            | Self::OutputLimit { .. }
+            | Self::Failed { .. } => None,
         }
     }
 }

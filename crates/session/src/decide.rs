@@ -9,7 +9,7 @@ use crate::fold::is_empty;
 use crate::id::{Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId};
 use crate::limits::{
     ATTACHMENTS_MAX, MESSAGE_BYTES_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RECOVERY_GIVE_UP_MICROS,
-    SESSION_IDS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_BYTES_MAX,
+    RECOVERY_UNUSED_LOOKS, SESSION_IDS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_BYTES_MAX,
 };
 use crate::memory::Segment;
 use crate::organise::checked_tags;
@@ -24,6 +24,8 @@ pub struct Context {
     pub runs: Runs,
     /// Whether a chat is bound to the session: what interrupts it leaves a mark.
     pub chat: bool,
+    /// Age of its newest output up to which an interrupted run resumes by itself; 0 when none does.
+    pub resume_within_micros: i64,
 }
 
 /// Whether a run may start now.
@@ -123,7 +125,7 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         Command::PostMessage { message, mode, key } => {
             checked(&message)?;
             plan.room_to_wait()?;
-            plan.post(Event::MessagePosted { message, mode, key }, mode);
+            plan.post(Event::MessagePosted { message, mode: mode.clone(), key }, &mode);
         }
         Command::EditQueued { turn, message } => {
             checked(&message)?;
@@ -135,15 +137,26 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         Command::SteerQueued { turn } => {
             let message = plan.queued(turn)?.message.clone();
             plan.push(Event::QueuedEdited { turn, message, mode: Some(PostMode::Steer) });
+            // Without a run to steer, it is the next message.
+            plan.start_if_allowed(turn);
         }
         Command::RemoveQueued { turn } => {
             plan.queued(turn)?;
             plan.push(Event::QueuedRemoved { turn });
         }
-        Command::Stop { run, device } => {
-            if session.open_run.is_some() && (run.is_none() || run == session.open_run) {
-                plan.stop(StoppedBy::Person, device);
-                plan.start_next();
+        Command::Stop { run, device } => match session.open() {
+            Some((turn, open)) => {
+                if run.is_none_or(|run| resumed_from(turn, open, run)) {
+                    plan.stop(StoppedBy::Person, device);
+                    plan.pause_queue();
+                }
+            }
+            None => plan.stop_pending(run),
+        },
+        Command::ResumeQueue => plan.resume_queue(),
+        Command::ClearQueue => {
+            for queued in &session.queue {
+                plan.push(Event::QueuedRemoved { turn: queued.turn });
             }
         }
         Command::Undo { from } => plan.undo(from)?,
@@ -172,7 +185,7 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
             session.turn(turn).ok_or(Rejected::NoSuchTurn)?;
             plan.room_to_wait()?;
             plan.stop(StoppedBy::Person, None);
-            plan.post(Event::MessageEdited { turn, message, key }, PostMode::Interrupt);
+            plan.post(Event::MessageEdited { turn, message, key }, &PostMode::Interrupt);
         }
         Command::Clear => {
             plan.stop(StoppedBy::Person, None);
@@ -213,7 +226,7 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
             plan.push(Event::ContextCompacted { summary, through });
         }
         Command::MarkResume { .. } if fault::planted("marks_have_one_reason") => {
-            plan.push(Event::ResumeMarked { reason: InterruptReason::SpoolFull.into(), at: None });
+            plan.push(Event::ResumeMarked { reason: (&InterruptReason::SpoolFull).into(), at: None });
         }
         Command::MarkResume { reason } => {
             plan.push(Event::ResumeMarked { reason, at: Some(context.now) });
@@ -238,17 +251,18 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         Command::Progress { run, progress } => plan.progress(run, progress)?,
         Command::Interrupt { reason } => {
             if let Some((turn, run)) = session.open() {
-                plan.end(turn.id, run.id, RunEnd::Interrupted { reason, recovering: false });
+                let progress = run.has_output();
+                plan.end(turn.id, run.id, RunEnd::Interrupted { reason, recovering: false, progress });
             }
         }
         Command::Heal { run, journal } => {
-            let recovering = session.recovering.iter().find(|candidate| candidate.run == run).copied();
+            let recovering = session.recovering.iter().find(|candidate| candidate.run == run).cloned();
             if let Some(recovering) = recovering {
-                plan.heal(recovering, journal);
+                plan.heal(&recovering, journal);
             }
         }
         Command::Deliver { answer, step } => plan.deliver(answer, step)?,
-        Command::TakeQueued => plan.start_next(),
+        Command::Proceed => plan.proceed(),
     }
     Ok(plan.decision)
 }
@@ -264,6 +278,13 @@ fn checked(message: &Message) -> Result<(), Rejected> {
         return Err(Rejected::TooManyAttachments);
     }
     Ok(())
+}
+
+/// Whether the open run is `run`, or resumed it by itself: a stop that named it before a restart means the open run now.
+fn resumed_from(turn: &Turn, open: &Run, run: RunId) -> bool {
+    let answer = turn.answers().find(|runs| runs.iter().any(|one| one.id == open.id)).unwrap_or_default();
+    let at = answer.iter().position(|one| one.id == run);
+    at.is_some_and(|at| answer[at + 1..].iter().all(|one| one.cause == RunCause::Resume))
 }
 
 /// Whether the answer that a run gives or goes on with holds anything of the agent's.
@@ -315,7 +336,7 @@ impl<'a> Plan<'a> {
         self.session.queue.iter().find(|queued| queued.turn == turn).ok_or(Rejected::NotQueued)
     }
 
-    fn post(&mut self, event: Event, mode: PostMode) {
+    fn post(&mut self, event: Event, mode: &PostMode) {
         let device = event.message().and_then(|message| message.device.clone());
         let turn = TurnId(self.push(event).0);
         self.decision.accepted.turn = Some(turn);
@@ -324,8 +345,8 @@ impl<'a> Plan<'a> {
                 self.stop(StoppedBy::Message, device);
                 self.start_if_allowed(turn);
             }
-            PostMode::Queue | PostMode::Steer => {
-                let first = self.session.queue.front().map_or(turn, |queued| queued.turn);
+            PostMode::Queue | PostMode::Steer | PostMode::Other(_) => {
+                let first = self.next_queued().unwrap_or(turn);
                 self.start_if_allowed(first);
             }
         }
@@ -342,7 +363,7 @@ impl<'a> Plan<'a> {
     }
 
     pub(crate) fn end(&mut self, turn: TurnId, run: RunId, end: RunEnd) {
-        if let RunEnd::Interrupted { reason, .. } = end {
+        if let RunEnd::Interrupted { reason, .. } = &end {
             self.mark_cut_off(run, reason);
         }
         self.push(Event::RunEnded { turn, run, end });
@@ -350,10 +371,56 @@ impl<'a> Plan<'a> {
         self.run_open = false;
     }
 
+    /// The first message that waits and is not paused.
+    fn next_queued(&self) -> Option<TurnId> {
+        let waits = |queued: &&Queued| !queued.paused || fault::planted("stop_sends_queue");
+        self.session.queue.iter().find(waits).map(|queued| queued.turn)
+    }
+
     /// Starts the first message that waits, if a run may start.
     pub(crate) fn start_next(&mut self) {
-        if let Some(queued) = self.session.queue.front() {
-            self.start_if_allowed(queued.turn);
+        if let Some(turn) = self.next_queued() {
+            self.start_if_allowed(turn);
+        }
+    }
+
+    /// Keeps the messages that wait from running until someone resumes the queue.
+    fn pause_queue(&mut self) {
+        if fault::planted("stop_sends_queue") {
+            self.start_next();
+        } else if self.session.queue.iter().any(|queued| !queued.paused) {
+            self.push(Event::QueuePaused {});
+        }
+    }
+
+    /// Keeps the interrupted run from resuming by itself and the messages that wait from starting. No run is open.
+    fn stop_pending(&mut self, run: Option<RunId>) {
+        let waits = run.is_none() && self.session.queue.iter().any(|queued| !queued.paused);
+        let interrupted = self.session.interrupted().map(|(_, interrupted)| interrupted.id);
+        let resumes = interrupted.is_some() && (run.is_none() || run == interrupted);
+        if (waits || resumes) && !fault::planted("stop_forgets_interrupted_run") {
+            self.push(Event::QueuePaused {});
+        }
+    }
+
+    fn resume_queue(&mut self) {
+        if self.session.queue.iter().any(|queued| queued.paused) {
+            self.push(Event::QueueResumed {});
+        }
+        if let Some(first) = self.session.queue.front() {
+            self.start_if_allowed(first.turn);
+        }
+    }
+
+    /// Resumes the interrupted run, or starts the next message, where nothing else goes on.
+    fn proceed(&mut self) {
+        if self.run_open || self.context.runs != Runs::Allowed {
+            return;
+        }
+        let Context { now, resume_within_micros, .. } = *self.context;
+        match self.session.resumable(now, resume_within_micros) {
+            Some((turn, _)) => self.start_run(turn.id, RunCause::Resume),
+            None => self.start_next(),
         }
     }
 
@@ -375,8 +442,8 @@ impl<'a> Plan<'a> {
 
     pub(crate) fn start_run(&mut self, turn: TurnId, cause: RunCause) {
         let spool = self.context.spool;
-        let run = RunId(self.push(Event::RunStarted { turn, cause, spool }).0);
-        self.owe(turn, run, cause);
+        let run = RunId(self.push(Event::RunStarted { turn, cause: cause.clone(), spool }).0);
+        self.owe(turn, run, &cause);
         self.decision.effects.push(Effect::StartRun { turn, run });
         self.decision.accepted.turn = self.decision.accepted.turn.or(Some(turn));
         self.decision.accepted.run = Some(run);
@@ -405,9 +472,13 @@ impl<'a> Plan<'a> {
         let last = turn.answer().and_then(<[_]>::last).ok_or(Rejected::NothingToContinue)?;
         match last.end {
             None | Some(RunEnd::Completed) => Err(Rejected::NothingToContinue),
-            Some(RunEnd::Stopped { .. } | RunEnd::Failed { .. } | RunEnd::Interrupted { .. }) => {
-                self.start(turn.id, RunCause::Continue)
-            }
+            Some(
+                RunEnd::Stopped { .. }
+                | RunEnd::Failed { .. }
+                | RunEnd::OutputLimit { .. }
+                | RunEnd::Interrupted { .. }
+                | RunEnd::Other(_),
+            ) => self.start(turn.id, RunCause::Continue),
         }
     }
 
@@ -428,10 +499,11 @@ impl<'a> Plan<'a> {
 
     /// Marks the session of a chat, ahead of the end of a run that is cut off. One that its agent had not begun is not
     /// marked, unless nobody can tell any more.
-    fn mark_cut_off(&mut self, run: RunId, reason: InterruptReason) {
+    fn mark_cut_off(&mut self, run: RunId, reason: &InterruptReason) {
         let brought = self.decision.events.iter().any(|event| event.output_of() == Some(run));
         let begun = self.session.open().is_some_and(|(_, open)| open.id == run && open.has_begun());
-        let told = brought || begun || reason == InterruptReason::Crash;
+        let unknown = matches!(reason, InterruptReason::Crash | InterruptReason::LostNode);
+        let told = brought || begun || unknown;
         if self.context.chat && told && !fault::planted("interruption_leaves_no_mark") {
             self.push(Event::ResumeMarked { reason: reason.into(), at: Some(self.context.now) });
         }
@@ -495,14 +567,17 @@ impl<'a> Plan<'a> {
     fn progress(&mut self, run: RunId, progress: Progress) -> Result<(), Rejected> {
         let (turn, open) = self.session.open().filter(|(_, open)| open.id == run).ok_or(Rejected::RunOver)?;
         match progress {
-            Progress::Step => {
-                // What was said before this turn was not said to it; the run that it was meant for is over.
-                let steers = |queued: &&Queued| queued.mode == PostMode::Steer && queued.turn > turn.id;
-                for queued in self.session.queue.iter().filter(steers) {
-                    self.push(Event::MessageSteered { turn: queued.turn, run });
-                    self.decision.accepted.steered.push(queued.message.clone());
+            Progress::Step { asked_to_continue } => {
+                self.steer(turn.id, run);
+                self.push(Event::StepStarted { run, step: open.steps + 1, asked_to_continue });
+            }
+            Progress::StepEnded => {
+                if !fault::planted("steer_waits_for_a_call") {
+                    self.steer(turn.id, run);
                 }
-                self.push(Event::StepStarted { run, step: open.steps + 1 });
+                if !self.decision.accepted.steered.is_empty() {
+                    self.push(Event::StepStarted { run, step: open.steps + 1, asked_to_continue: false });
+                }
             }
             // A run that goes on may find that everything was said already.
             Progress::Completed if !said_anything(turn, run) && !fault::planted("silent_end_completes") => {
@@ -515,9 +590,19 @@ impl<'a> Plan<'a> {
             }
             Progress::Completed => {
                 self.end(turn.id, run, RunEnd::Completed);
-                if self.session.title.is_none() {
+                if matches!(self.session.title, None | Some(Title::Provisional(_))) {
                     self.decision.effects.push(Effect::SuggestTitle);
                 }
+                self.start_next();
+            }
+            Progress::OutputLimit { tokens } => {
+                let failed = fault::planted("output_limit_fails");
+                let end = if failed {
+                    RunEnd::Failed { error: "Too long.".to_owned() }
+                } else {
+                    RunEnd::OutputLimit { tokens }
+                };
+                self.end(turn.id, run, end);
                 self.start_next();
             }
             Progress::Failed { error } => {
@@ -538,9 +623,19 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
+    /// Puts the messages that steer the run into it. A message from before this turn was meant for a run that is over.
+    fn steer(&mut self, turn: TurnId, run: RunId) {
+        let steers =
+            |queued: &&Queued| queued.mode == PostMode::Steer && queued.turn > turn && !queued.paused;
+        for queued in self.session.queue.iter().filter(steers) {
+            self.push(Event::MessageSteered { turn: queued.turn, run });
+            self.decision.accepted.steered.push(queued.message.clone());
+        }
+    }
+
     /// What a look at the journal of an interrupted run leads to.
-    fn heal(&mut self, recovering: Recovering, journal: Journal) {
-        let Recovering { turn, run, attempts, first_seen, .. } = recovering;
+    fn heal(&mut self, recovering: &Recovering, journal: Journal) {
+        let Recovering { turn, run, attempts, first_seen, .. } = *recovering;
         let settle = |outcome| Event::RecoverySettled { turn, run, outcome };
         match journal {
             Journal::Output { mut events, .. } if !events.is_empty() => {
@@ -560,37 +655,46 @@ impl<'a> Plan<'a> {
             }
             Journal::Unused | Journal::SealedEmpty | Journal::Output { .. } => {
                 let attempts = attempts + 1;
-                self.push(
-                    if attempts >= RECOVERY_ATTEMPTS_MAX && !fault::planted("sealed_empty_never_settles") {
-                        settle(RecoveryOutcome::Neutral)
-                    } else {
-                        Event::RecoveryAttempted { turn, run, attempts }
-                    },
-                );
+                // An unused journal that can be read holds nothing back: the log has everything.
+                let most =
+                    if journal == Journal::Unused { RECOVERY_UNUSED_LOOKS } else { RECOVERY_ATTEMPTS_MAX };
+                self.push(if attempts >= most && !fault::planted("sealed_empty_never_settles") {
+                    settle(RecoveryOutcome::Neutral)
+                } else {
+                    Event::RecoveryAttempted { turn, run, attempts }
+                });
             }
         }
     }
 
     /// Ends a run whose worker is gone, with what its journal gave.
-    pub(crate) fn close_dead(&mut self, turn: TurnId, run: RunId, journal: Journal) {
-        let reason = InterruptReason::Crash;
+    pub(crate) fn close_dead(&mut self, turn: TurnId, run: &Run, journal: Journal, reason: InterruptReason) {
+        let (id, mut progress) = (run.id, run.has_output());
+        let interrupted =
+            |recovering, progress| RunEnd::Interrupted { reason: reason.clone(), recovering, progress };
         match journal {
             Journal::NotYet if fault::planted("missing_journal_is_unused") => {
-                self.end(turn, run, RunEnd::Interrupted { reason, recovering: false });
+                self.end(turn, id, interrupted(false, progress));
             }
-            Journal::Unused => self.end(turn, run, RunEnd::Interrupted { reason, recovering: false }),
+            Journal::Unused => self.end(turn, id, interrupted(false, progress)),
             Journal::Output { events, end: Some(end) } => {
                 self.decision.events.extend(events);
-                self.end(turn, run, end);
+                let stopped = matches!(end, RunEnd::Stopped { by_message: false, .. });
+                self.end(turn, id, end);
+                if stopped {
+                    self.pause_queue();
+                }
             }
             Journal::Output { events, end: None } if !events.is_empty() => {
+                progress |= events.iter().any(Event::is_said);
                 // After the end, as every healing: what comes back is no activity of the run.
-                self.end(turn, run, RunEnd::Interrupted { reason, recovering: true });
+                self.end(turn, id, interrupted(true, progress));
                 self.decision.events.extend(events);
-                self.push(Event::RecoverySettled { turn, run, outcome: RecoveryOutcome::Recovered });
+                let outcome = RecoveryOutcome::Recovered;
+                self.push(Event::RecoverySettled { turn, run: id, outcome });
             }
             Journal::NotYet | Journal::SealedEmpty | Journal::Output { .. } => {
-                self.end(turn, run, RunEnd::Interrupted { reason, recovering: true });
+                self.end(turn, id, interrupted(true, progress));
             }
         }
     }

@@ -4,10 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decide::{Plan, Rejected};
-use crate::event::{Event, Message, RunCause};
+use crate::event::{Event, Message, RunCause, Variants, unknown};
 use crate::id::{RunId, TurnId};
+use crate::joined::joined;
 use crate::limits::DELIVERIES_ENDED_MAX;
-use crate::state::{Piece, Run, Session};
+use crate::state::{Run, Session};
 
 /// Where a message came from, when that was a chat, and so where its answer goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,9 @@ pub struct Delivery {
     /// What the chat had when the answer went on; what comes since stands in further parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Brought>,
+    /// The resuming run that the chat was last notified about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notified: Option<RunId>,
     /// How it ended; none while it is owed.
     pub outcome: Option<DeliveryOutcome>,
 }
@@ -73,6 +77,13 @@ pub enum DeliveryOutcome {
     Refused { reason: String },
     /// Nobody is to have it any more: the turn was taken back, or its author is no longer let in.
     Withdrawn { reason: String },
+    /// A variant of a newer version, kept as it was written.
+    #[serde(untagged)]
+    Other(#[serde(deserialize_with = "unknown::<DeliveryOutcome, _>")] serde_json::Value),
+}
+
+impl Variants for DeliveryOutcome {
+    const NAMES: &'static [&'static str] = &["delivered", "doubtful", "refused", "withdrawn"];
 }
 
 /// What happens to a delivery.
@@ -86,6 +97,8 @@ pub enum DeliveryStep {
     Receipt { part: u32, receipt: String },
     /// It is over.
     End(DeliveryOutcome),
+    /// The chat was told that this run resumes the answer.
+    Notified { run: RunId },
 }
 
 impl Session {
@@ -105,20 +118,22 @@ impl Session {
             return;
         }
         let to = to.clone();
-        self.deliveries.push(Delivery { turn, answer, to, parts: Vec::new(), before: None, outcome: None });
+        let parts = Vec::new();
+        let delivery = Delivery { turn, answer, to, parts, before: None, notified: None, outcome: None };
+        self.deliveries.push(delivery);
     }
 
     /// Characters of what the agent said in an answer.
     fn letters_of(&self, turn: TurnId, answer: RunId) -> u64 {
         let known = self.turn(turn).into_iter().flat_map(crate::state::Turn::answers);
         let runs = known.into_iter().find(|runs| runs.first().is_some_and(|run| run.id == answer));
-        let pieces = runs.unwrap_or_default().iter().flat_map(|run| &run.pieces);
-        pieces
-            .map(|piece| match piece {
-                Piece::Text(text) => text.chars().count() as u64,
-                Piece::Reasoning(_) | Piece::Call(_) | Piece::Steered { .. } => 0,
-            })
-            .sum()
+        joined(runs.unwrap_or_default()).texts().map(|text| text.chars().count() as u64).sum()
+    }
+
+    pub(crate) fn chat_notified(&mut self, answer: RunId, run: RunId) {
+        if let Some(known) = self.deliveries.iter_mut().find(|delivery| delivery.answer == answer) {
+            known.notified = Some(run);
+        }
     }
 
     pub(crate) fn delivery_attempted(&mut self, answer: RunId, part: u32) {
@@ -165,7 +180,7 @@ impl Session {
 
 impl Plan<'_> {
     /// Notes that what a run brings goes to the chat that its turn's message came from, if it came from one.
-    pub(crate) fn owe(&mut self, turn: TurnId, run: RunId, cause: RunCause) {
+    pub(crate) fn owe(&mut self, turn: TurnId, run: RunId, cause: &RunCause) {
         let Some(to) = self.message_of(turn).and_then(|message| message.from.clone()) else { return };
         let answer = self.answer_of(turn, run, cause);
         let owed_already = |delivery: &Delivery| delivery.answer == answer && delivery.outcome.is_none();
@@ -187,14 +202,16 @@ impl Plan<'_> {
     }
 
     /// The first run of the answer that a run gives or goes on with.
-    fn answer_of(&self, turn: TurnId, run: RunId, cause: RunCause) -> RunId {
+    fn answer_of(&self, turn: TurnId, run: RunId, cause: &RunCause) -> RunId {
         let session = self.session();
         let known = session.turn(turn);
         let answer: Option<&[Run]> = match cause {
-            RunCause::Message | RunCause::Retry => None,
+            RunCause::Message | RunCause::Retry | RunCause::Other(_) => None,
             RunCause::Continue => known.and_then(crate::state::Turn::answer),
+            // The newest run is the one that was interrupted.
             RunCause::Resume => known.and_then(|turn| {
-                turn.answers().find(|runs| runs.iter().any(|run| Some(run.id) == session.open_run))
+                let newest = turn.runs.iter().map(|run| run.id).max();
+                turn.answers().find(|runs| runs.iter().any(|run| Some(run.id) == newest))
             }),
         };
         answer.and_then(<[Run]>::first).map_or(run, |first| first.id)
@@ -230,6 +247,11 @@ impl Plan<'_> {
                 if self.session().open().is_some_and(|(open, _)| open.id == owed.turn) =>
             {
                 return Err(Rejected::NotOwed);
+            }
+            DeliveryStep::Notified { run } => {
+                if owed.notified != Some(run) {
+                    self.push(Event::ChatNotified { answer, run });
+                }
             }
             DeliveryStep::End(outcome) => {
                 self.push(Event::DeliveryEnded { answer, outcome });

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::chat::{ResumeReason, readable_time};
 use crate::delivery::{DeliveryOutcome, FromChat};
@@ -66,6 +66,10 @@ pub enum Event {
     },
     /// A waiting message was withdrawn.
     QueuedRemoved { turn: TurnId },
+    /// Stop paused the queue: the messages that wait stay until it is resumed or cleared.
+    QueuePaused {},
+    /// The paused messages may run again.
+    QueueResumed {},
     /// A waiting message went into the running run.
     MessageSteered { turn: TurnId, run: RunId },
     /// A new message (turn `seq`) took the place of `turn` and all after it.
@@ -91,8 +95,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spool: Option<SlotNo>,
     },
-    /// A request to the provider began.
-    StepStarted { run: RunId, step: u32 },
+    /// A request to the provider began. `asked_to_continue` when the model was asked to continue its own text, because
+    /// it takes no prefix: the seam is repaired when the texts are joined.
+    StepStarted {
+        run: RunId,
+        step: u32,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        asked_to_continue: bool,
+    },
     /// Answer text arrived, as the provider sent it.
     TextAdded { run: RunId, text: String },
     /// Reasoning arrived.
@@ -163,6 +173,8 @@ pub enum Event {
     DeliveryUnsent { answer: RunId, part: u32 },
     /// A part arrived; `receipt` is the platform's own name of it.
     PartDelivered { answer: RunId, part: u32, receipt: String },
+    /// The chat was told that `run` resumes the answer after an interruption.
+    ChatNotified { answer: RunId, run: RunId },
     /// Nothing more of the answer goes to the chat, unless it goes on.
     DeliveryEnded { answer: RunId, outcome: DeliveryOutcome },
 
@@ -215,7 +227,7 @@ pub struct Fingerprint(pub [u8; 16]);
 
 impl Fingerprint {
     /// The digest of a posted message.
-    pub fn of_post(message: &Message, mode: PostMode) -> Self {
+    pub fn of_post(message: &Message, mode: &PostMode) -> Self {
         Self::of(&("post", &message.said(), mode))
     }
 
@@ -242,21 +254,28 @@ pub struct Attachment {
 }
 
 /// What a message does when a run is going on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PostMode {
     /// Wait for the run to end.
     #[default]
     Queue,
-    /// Go into the run between two steps; wait if it ends first.
+    /// Enter the run when its current step ends; wait if the run ends first.
     Steer,
     /// Stop the run, then go first.
     Interrupt,
+    /// A variant of a newer version, kept as it was written.
+    #[serde(untagged)]
+    Other(#[serde(deserialize_with = "unknown::<PostMode, _>")] serde_json::Value),
+}
+
+impl Variants for PostMode {
+    const NAMES: &'static [&'static str] = &["queue", "steer", "interrupt"];
 }
 
 /// Why a run began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunCause {
@@ -264,10 +283,17 @@ pub enum RunCause {
     Message,
     /// A person asked for another answer.
     Retry,
-    /// A person asked to go on after a stop or an interruption.
+    /// A person asked to continue after a stop, a failure, an interruption or the output limit.
     Continue,
-    /// It goes on by itself after a crash.
+    /// It resumes by itself after an interruption.
     Resume,
+    /// A variant of a newer version, kept as it was written.
+    #[serde(untagged)]
+    Other(#[serde(deserialize_with = "unknown::<RunCause, _>")] serde_json::Value),
+}
+
+impl Variants for RunCause {
+    const NAMES: &'static [&'static str] = &["message", "retry", "continue", "resume"];
 }
 
 /// How a run ended.
@@ -287,16 +313,27 @@ pub enum RunEnd {
     },
     /// It could not go on.
     Failed { error: String },
-    /// Its worker is gone. `recovering` when its journal could not be read yet.
+    /// The model reached its output limit. The answer can be continued.
+    OutputLimit { tokens: u64 },
+    /// Its worker is gone. `recovering` when its journal could not be read yet; `progress` when the run brought output.
     Interrupted {
         reason: InterruptReason,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         recovering: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        progress: bool,
     },
+    /// A variant of a newer version, kept as it was written.
+    #[serde(untagged)]
+    Other(#[serde(deserialize_with = "unknown::<RunEnd, _>")] serde_json::Value),
+}
+
+impl Variants for RunEnd {
+    const NAMES: &'static [&'static str] = &["completed", "stopped", "failed", "interrupted", "output_limit"];
 }
 
 /// What took a run's worker away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptReason {
@@ -308,10 +345,20 @@ pub enum InterruptReason {
     RestartTimeout,
     /// The store was away for longer than the spool could hold.
     SpoolFull,
+    /// Another node took the session over: the one that worked on it was lost.
+    LostNode,
+    /// A variant of a newer version, kept as it was written.
+    #[serde(untagged)]
+    Other(#[serde(deserialize_with = "unknown::<InterruptReason, _>")] serde_json::Value),
+}
+
+impl Variants for InterruptReason {
+    const NAMES: &'static [&'static str] =
+        &["crash", "shutdown_timeout", "restart_timeout", "spool_full", "lost_node"];
 }
 
 /// What became of a run whose journal could not be read at first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryOutcome {
@@ -319,6 +366,13 @@ pub enum RecoveryOutcome {
     Recovered,
     /// No more output is known; nothing is claimed.
     Neutral,
+    /// A variant of a newer version, kept as it was written.
+    #[serde(untagged)]
+    Other(#[serde(deserialize_with = "unknown::<RecoveryOutcome, _>")] serde_json::Value),
+}
+
+impl Variants for RecoveryOutcome {
+    const NAMES: &'static [&'static str] = &["recovered", "neutral"];
 }
 
 /// How a commit to memory ended.
@@ -331,6 +385,13 @@ pub enum CommitOutcome {
     Failed {
         error: String,
     },
+    /// A variant of a newer version, kept as it was written.
+    #[serde(untagged)]
+    Other(#[serde(deserialize_with = "unknown::<CommitOutcome, _>")] serde_json::Value),
+}
+
+impl Variants for CommitOutcome {
+    const NAMES: &'static [&'static str] = &["done", "failed"];
 }
 
 /// How a call ended.
@@ -342,12 +403,19 @@ pub struct Outcome {
 }
 
 /// Whether a call did what it was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
     Ok,
     Error,
+    /// A variant of a newer version, kept as it was written.
+    #[serde(untagged)]
+    Other(#[serde(deserialize_with = "unknown::<CallStatus, _>")] serde_json::Value),
+}
+
+impl Variants for CallStatus {
+    const NAMES: &'static [&'static str] = &["ok", "error"];
 }
 
 /// What a step used, as the provider counts.
@@ -379,20 +447,54 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// A mark on the session as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
     Pinned,
     Archived,
     Trashed,
+    /// A variant of a newer version, kept as it was written.
+    #[serde(untagged)]
+    Other(#[serde(deserialize_with = "unknown::<Flag, _>")] serde_json::Value),
+}
+
+impl Variants for Flag {
+    const NAMES: &'static [&'static str] = &["pinned", "archived", "trashed"];
+}
+
+/// An enum of the stored format that newer versions may add variants to.
+pub(crate) trait Variants {
+    /// The variants that this version knows, as they are stored.
+    const NAMES: &'static [&'static str];
+}
+
+/// Reads a variant that this version does not know. A known one of another shape is damage.
+pub(crate) fn unknown<'de, T: Variants, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<serde_json::Value, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    let name = match &value {
+        serde_json::Value::String(name) => Some(name.as_str()),
+        serde_json::Value::Object(fields) if fields.len() == 1 => fields.keys().next().map(String::as_str),
+        serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)
+        | serde_json::Value::Array(_)
+        | serde_json::Value::Object(_) => None,
+    };
+    match name {
+        Some(name) if !T::NAMES.contains(&name) && !fault::planted("unknown_variant_is_damage") => Ok(value),
+        Some(name) => Err(serde::de::Error::custom(format!("variant `{name}` of another shape"))),
+        None => Err(serde::de::Error::custom("not a variant")),
+    }
 }
 
 impl Event {
     /// The caller's key and what it was used for, so that the same key with another body is noticed.
     pub fn key(&self) -> Option<(&MessageKey, Fingerprint)> {
         if let Self::MessagePosted { message, mode, key: Some(key) } = self {
-            return Some((key, Fingerprint::of_post(message, *mode)));
+            return Some((key, Fingerprint::of_post(message, mode)));
         }
         if let Self::MessageEdited { turn, message, key: Some(key) } = self {
             return Some((key, Fingerprint::of_edit(*turn, message)));
@@ -409,6 +511,18 @@ impl Event {
             return Some(message);
         }
         None
+    }
+
+    /// Whether this is something that the agent said or asked for.
+    pub fn is_said(&self) -> bool {
+        matches!(
+            self,
+            Self::TextAdded { .. }
+                | Self::ReasoningAdded { .. }
+                | Self::CallDrafted { .. }
+                | Self::CallAsked { .. }
+                | Self::CallFinished { .. }
+        )
     }
 
     /// The run whose output this is: what a spool may hold and healing may bring back.
@@ -457,6 +571,9 @@ impl Event {
             | Self::DeliveryUnsent { .. }
             | Self::PartDelivered { .. }
             | Self::DeliveryEnded { .. }
+            | Self::ChatNotified { .. }
+            | Self::QueuePaused {}
+            | Self::QueueResumed {}
             | Self::Unknown { .. } => None,
         }
     }

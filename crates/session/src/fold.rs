@@ -4,7 +4,10 @@ use crate::chat::ResumeMark;
 use crate::entry::Entry;
 use crate::event::{Event, Flag, Message, PostMode, RecoveryOutcome, RunCause, RunEnd, Usage};
 use crate::id::{CallNo, RunId, SessionId, SlotNo, Time, TurnId};
-use crate::limits::{RUNS_PER_TURN_MAX, STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX};
+use crate::limits::{
+    PROVISIONAL_TITLE_CHARS_MAX, PROVISIONAL_TITLE_CHARS_MIN, RUNS_PER_TURN_MAX, STATE_BYTES_MAX,
+    TURNS_IN_STATE_MAX, UNDONE_MAX,
+};
 use crate::memory::Ledger;
 use crate::planted;
 use crate::state::{
@@ -36,7 +39,9 @@ pub fn need_after(before: Option<Need>, event: &Event) -> Option<Need> {
             RunEnd::Failed { .. } => Some(Need::Failed),
             // One that goes on by itself begins its next run right behind.
             RunEnd::Interrupted { .. } => Some(Need::Interrupted),
-            RunEnd::Completed | RunEnd::Stopped { .. } => None,
+            RunEnd::Completed | RunEnd::Stopped { .. } | RunEnd::OutputLimit { .. } | RunEnd::Other(_) => {
+                None
+            }
         };
     }
     let seen_to = matches!(
@@ -46,6 +51,7 @@ pub fn need_after(before: Option<Need>, event: &Event) -> Option<Need> {
             | Event::TurnsUndone { .. }
             | Event::SessionCleared {}
             | Event::AnswerChosen { .. }
+            | Event::QueuePaused {}
     );
     before.filter(|_| !seen_to)
 }
@@ -100,6 +106,9 @@ pub fn fold_turn<'a>(turn: TurnId, entries: impl IntoIterator<Item = &'a Entry>)
             | Event::DeliveryUnsent { .. }
             | Event::PartDelivered { .. }
             | Event::DeliveryEnded { .. }
+            | Event::ChatNotified { .. }
+            | Event::QueuePaused {}
+            | Event::QueueResumed {}
             | Event::Unknown { .. } => false,
         };
         if about_it {
@@ -174,6 +183,9 @@ pub fn moves_activity(event: &Event) -> bool {
         | Event::DeliveryUnsent { .. }
         | Event::PartDelivered { .. }
         | Event::DeliveryEnded { .. }
+        | Event::ChatNotified { .. }
+        | Event::QueuePaused {}
+        | Event::QueueResumed {}
         | Event::Unknown { .. } => false,
     }
 }
@@ -204,6 +216,7 @@ fn apply(session: &mut Session, entry: &Entry) {
                 // Put there again, it is there since the first time.
                 session.trashed_at = on.then(|| session.trashed_at.unwrap_or(time));
             }
+            Flag::Other(_) => {}
         },
         Event::TagsSet { tags } => session.tags.clone_from(tags),
         Event::ProjectSet { project } => session.project = *project,
@@ -211,27 +224,37 @@ fn apply(session: &mut Session, entry: &Entry) {
         Event::IdRemoved { id } => session.ids.retain(|other| other != id),
         Event::MessagePosted { message, mode, .. } => {
             let turn = TurnId(entry.seq.0);
-            let queued = Queued { turn, message: message.clone(), posted_at: time, mode: *mode };
+            name_provisionally(session, message);
+            let message = message.clone();
+            let queued = Queued { turn, message, posted_at: time, mode: mode.clone(), paused: false };
             match mode {
                 PostMode::Interrupt => session.queue.push_front(queued),
-                PostMode::Queue | PostMode::Steer => session.queue.push_back(queued),
+                PostMode::Queue | PostMode::Steer | PostMode::Other(_) => session.queue.push_back(queued),
             }
         }
         Event::QueuedEdited { turn, message, mode } => {
             if let Some(queued) = session.queue.iter_mut().find(|queued| queued.turn == *turn) {
                 queued.message = message.clone();
-                queued.mode = mode.unwrap_or(queued.mode);
+                // Setting a mode also unpauses the message.
+                if let Some(mode) = mode {
+                    queued.mode = mode.clone();
+                    queued.paused = false;
+                }
             }
         }
         Event::QueuedRemoved { turn } => session.queue.retain(|queued| queued.turn != *turn),
+        Event::QueuePaused {} => session.queue.iter_mut().for_each(|queued| queued.paused = true),
+        Event::QueueResumed {} => session.queue.iter_mut().for_each(|queued| queued.paused = false),
         Event::MessageSteered { turn, run } => steer(session, *turn, *run),
         Event::MessageEdited { turn, message, .. } => {
             hide_from(session, *turn);
+            name_provisionally(session, message);
             let posted = Queued {
                 turn: TurnId(entry.seq.0),
                 message: message.clone(),
                 posted_at: time,
                 mode: PostMode::Interrupt,
+                paused: false,
             };
             session.queue.push_front(posted);
         }
@@ -254,7 +277,7 @@ fn apply(session: &mut Session, entry: &Entry) {
             }
         }
         Event::RunStarted { turn, cause, spool } => {
-            start_run(session, *turn, RunId(entry.seq.0), *cause, *spool, time);
+            start_run(session, *turn, Run::new(RunId(entry.seq.0), cause.clone(), *spool, time));
         }
         Event::StepStarted { run, .. }
         | Event::TextAdded { run, .. }
@@ -264,6 +287,10 @@ fn apply(session: &mut Session, entry: &Entry) {
         | Event::CallFinished { run, .. }
         | Event::UsageReported { run, .. } => {
             if let Some(run) = run_mut(session, *run) {
+                // What is healed later does not make the run any newer.
+                if run.end.is_none() {
+                    run.last_at = run.last_at.max(time);
+                }
                 apply_output(run, &entry.event);
             }
         }
@@ -278,7 +305,7 @@ fn apply(session: &mut Session, entry: &Entry) {
                 recovering.attempts = *attempts;
             }
         }
-        Event::RecoverySettled { run, outcome, .. } => settle(session, *run, *outcome),
+        Event::RecoverySettled { run, outcome, .. } => settle(session, *run, outcome),
         Event::ContextCompacted { summary, through } => {
             session.summary = Some(Summary { text: summary.clone(), through: *through });
         }
@@ -298,6 +325,7 @@ fn apply(session: &mut Session, entry: &Entry) {
         Event::DeliveryUnsent { answer, part } => session.delivery_unsent(*answer, *part),
         Event::PartDelivered { answer, part, receipt } => session.part_delivered(*answer, *part, receipt),
         Event::DeliveryEnded { answer, outcome } => session.delivery_ended(*answer, outcome),
+        Event::ChatNotified { answer, run } => session.chat_notified(*answer, *run),
         // The log itself says so; nothing follows from it.
         Event::EntriesSetAside { .. } | Event::Unknown { .. } => {}
     }
@@ -305,10 +333,11 @@ fn apply(session: &mut Session, entry: &Entry) {
 
 /// What a run's own output changes in it.
 fn apply_output(run: &mut Run, event: &Event) {
-    if let Event::StepStarted { step, .. } = event {
+    if let Event::StepStarted { step, asked_to_continue, .. } = event {
         run.finish_tags();
         run.tags = TagState::start();
         run.steps = *step;
+        run.asked_to_continue |= *asked_to_continue;
     } else if let Event::TextAdded { text, .. } = event {
         run.add_text(text);
     } else if let Event::ReasoningAdded { text, .. } = event {
@@ -358,17 +387,32 @@ fn begin_branch(session: &mut Session, id: SessionId, origin: SessionId, time: T
     session.deliveries.clear();
     // What was completed before is its origin's debt.
     session.memory = Ledger::default();
-    session.title = session.title.take().map(|title| Title::Generated(title.text().to_owned()));
+    session.title = session.title.take().map(|title| match title {
+        Title::Person(text) | Title::Generated(text) => Title::Generated(text),
+        Title::Provisional(text) => Title::Provisional(text),
+    });
 }
 
-fn start_run(
-    session: &mut Session,
-    turn: TurnId,
-    run: RunId,
-    cause: RunCause,
-    spool: Option<SlotNo>,
-    started_at: Time,
-) {
+/// Names a session without a title after the first line of its first message, until someone finds a better name.
+fn name_provisionally(session: &mut Session, message: &Message) {
+    if session.title.is_none() && !fault::planted("session_stays_unnamed") {
+        session.title = provisional_title(&message.text).map(Title::Provisional);
+    }
+}
+
+/// The first line of a text, cut between words where it is long.
+pub fn provisional_title(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    if line.chars().count() <= PROVISIONAL_TITLE_CHARS_MAX {
+        return Some(line.to_owned());
+    }
+    let chars: Vec<char> = line.chars().take(PROVISIONAL_TITLE_CHARS_MAX).collect();
+    let space = chars.iter().rposition(|char| *char == ' ').filter(|at| *at > PROVISIONAL_TITLE_CHARS_MIN);
+    let cut: String = chars[..space.unwrap_or(chars.len())].iter().collect();
+    Some(format!("{}…", cut.trim_end()))
+}
+
+fn start_run(session: &mut Session, turn: TurnId, run: Run) {
     let waiting = session.queue.iter().position(|queued| queued.turn == turn);
     if let Some(Queued { message, posted_at, .. }) = waiting.and_then(|at| session.queue.remove(at)) {
         session.turns.push_back(Turn { id: turn, message, posted_at, runs: Vec::new(), chosen: None });
@@ -376,7 +420,6 @@ fn start_run(
     }
     // Not at a run's end: an undo or an edit that ended it may still reach for the oldest turn.
     bound(session);
-    let run = Run::new(run, cause, spool, started_at);
     session.open_run = Some(run.id);
     let Some(turn) = session.turns.iter_mut().rev().find(|candidate| candidate.id == turn) else { return };
     if turn.chosen.is_none() || !run.goes_on() {
@@ -393,14 +436,10 @@ fn end_run(session: &mut Session, turn: TurnId, run: RunId, end: &RunEnd, time: 
     if session.open_run == Some(run) {
         session.open_run = None;
     }
-    match end {
-        RunEnd::Interrupted { .. } => session.interrupted_in_a_row += 1,
-        // One end takes away both, so that they cannot disagree.
-        RunEnd::Completed => {
-            session.interrupted_in_a_row = 0;
-            session.resume.take_if(|_| !fault::planted("completed_turn_keeps_mark"));
-        }
-        RunEnd::Stopped { .. } | RunEnd::Failed { .. } => {}
+    session.interrupted_in_a_row = interrupted_in_a_row(session.interrupted_in_a_row, end);
+    // One end takes away both, so that they cannot disagree.
+    if matches!(end, RunEnd::Completed | RunEnd::OutputLimit { .. }) {
+        session.resume.take_if(|_| !fault::planted("completed_turn_keeps_mark"));
     }
     let mut spool = None;
     if let Some(run) = run_mut(session, run) {
@@ -416,25 +455,35 @@ fn end_run(session: &mut Session, turn: TurnId, run: RunId, end: &RunEnd, time: 
         planted::spoil_run(run, end);
     }
     planted::spoil_session(session, turn, end);
-    if let RunEnd::Interrupted { recovering: true, reason } = end {
+    if let RunEnd::Interrupted { recovering: true, reason, .. } = end {
         session.recovering.push(Recovering {
             turn,
             run,
             spool,
             attempts: 0,
             first_seen: time,
-            reason: *reason,
+            reason: reason.clone(),
         });
     }
 }
 
-fn settle(session: &mut Session, run: RunId, outcome: RecoveryOutcome) {
+/// Counts interruptions without output between them. The list of sessions follows the same rule.
+pub fn interrupted_in_a_row(before: u32, end: &RunEnd) -> u32 {
+    match end {
+        RunEnd::Interrupted { progress: true, .. } if !fault::planted("progress_counts_as_loop") => 1,
+        RunEnd::Interrupted { .. } => before + 1,
+        RunEnd::Completed | RunEnd::OutputLimit { .. } => 0,
+        RunEnd::Stopped { .. } | RunEnd::Failed { .. } | RunEnd::Other(_) => before,
+    }
+}
+
+fn settle(session: &mut Session, run: RunId, outcome: &RecoveryOutcome) {
     session.recovering.retain(|recovering| recovering.run != run);
     if let Some(run) = run_mut(session, run) {
         run.finish_tags();
         run.recovery = match outcome {
             RecoveryOutcome::Recovered => Recovery::Recovered,
-            RecoveryOutcome::Neutral => Recovery::Neutral,
+            RecoveryOutcome::Neutral | RecoveryOutcome::Other(_) => Recovery::Neutral,
         };
     }
 }
@@ -482,7 +531,7 @@ impl Turn {
     /// Where a run goes among the others: after the answer that it goes on with, or last.
     fn end_of_answer(&self, run: &Run) -> usize {
         let from = match run.cause {
-            RunCause::Message | RunCause::Retry => None,
+            RunCause::Message | RunCause::Retry | RunCause::Other(_) => None,
             RunCause::Continue => self.chosen,
             RunCause::Resume => self.runs.iter().map(|run| run.id).max(),
         };
@@ -531,6 +580,8 @@ impl Run {
             end: None,
             ended_at: None,
             recovery: Recovery::None,
+            asked_to_continue: false,
+            last_at: started_at,
             tags: TagState::start(),
         }
     }

@@ -13,7 +13,9 @@
 //! | [`decide`](decide()) | which events and effects follow from a command? |
 //! | [`fold`](fold()) | what does an entry change? |
 //! | [`organise`] | which tags may a session have? |
-//! | [`recover`](recover()) | what must be appended after a crash? |
+//! | [`recover`](recover()) | what must be appended after a crash, and which run resumes? |
+//! | [`joined`](joined()) | what is an answer that took several runs? |
+//! | [`join`] | how are two texts of one answer joined? |
 //! | [`chat`] | which chat, what is marked on it, what is the agent told? |
 //! | [`memory`] | what is owed to memory, and to whom? |
 //! | [`view`](view()) | what does a reader see? |
@@ -30,12 +32,14 @@ pub mod entry;
 pub mod event;
 mod fold;
 pub mod id;
+mod joined;
 pub mod limits;
 pub mod memory;
 pub mod organise;
 mod planted;
 mod prompt;
 mod recover;
+mod seam;
 pub mod state;
 mod tags;
 mod upcast;
@@ -48,17 +52,21 @@ pub use delivery::{Brought, DeliveredPart, Delivery, DeliveryOutcome, DeliverySt
 pub use effect::{Effect, MemoryCommit};
 pub use entry::{Damage, Entry, Hash, Link, hex};
 pub use event::{
-    Attachment, CommitOutcome, Event, Fingerprint, Flag, InterruptReason, Message, Outcome, PostMode,
-    RunCause, RunEnd, Usage,
+    Attachment, CallStatus, CommitOutcome, Event, Fingerprint, Flag, InterruptReason, Message, Outcome,
+    PostMode, RecoveryOutcome, RunCause, RunEnd, Usage,
 };
-pub use fold::{fold, fold_turn, moves_activity, need_after, run_text};
+pub use fold::{
+    fold, fold_turn, interrupted_in_a_row, moves_activity, need_after, provisional_title, run_text,
+};
 pub use id::{
     BlobHash, CallNo, Epoch, MessageKey, NodeId, Owner, ProjectId, RunId, Seq, SessionId, SlotNo, Time,
     TurnId, UserId,
 };
+pub use joined::{Interruption, Joined, joined};
 pub use memory::{Commit, Ledger, Segment};
 pub use prompt::{Prompt, PromptCall, PromptMessage, PromptTurn, prompt};
-pub use recover::{AfterCrash, recover};
+pub use recover::recover;
+pub use seam::{Stage, join};
 pub use state::{Call, CallState, Need, Piece, Queued, Recovery, Run, SHAPE, Session, Title, Turn};
 pub use upcast::Undecodable;
 pub use view::{

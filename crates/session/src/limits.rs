@@ -23,6 +23,10 @@ pub const RUNS_PER_TURN_MAX: usize = 32;
 /// Bytes of a title.
 pub const TITLE_BYTES_MAX: usize = 512;
 
+/// Characters of a provisional title, and where it may be cut between words.
+pub const PROVISIONAL_TITLE_CHARS_MAX: usize = 60;
+pub const PROVISIONAL_TITLE_CHARS_MIN: usize = 40;
+
 /// Tags on one session. More do not help to find it again.
 pub const TAGS_MAX: usize = 20;
 
@@ -41,12 +45,14 @@ pub const RECOVERY_ATTEMPTS_MAX: u32 = 12;
 /// Age at which a marker settles without another look at the journal: 24 hours.
 pub const RECOVERY_GIVE_UP_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
-/// Runs that ended interrupted, with none completed between them, after which one no longer goes on by itself and a
-/// chat is suspended.
+/// Interruptions without output between them, after which a run no longer resumes by itself and a chat is suspended.
 pub const INTERRUPTED_IN_A_ROW_MAX: u32 = 3;
 
-/// Age beyond which an interrupted run waits for a person: one hour.
-pub const CONTINUE_AGE_MICROS_MAX: i64 = 3_600 * 1_000_000;
+/// Age of its newest output beyond which an interrupted run waits for the user, unless the settings say otherwise: one hour.
+pub const RESUME_WITHIN_MICROS: i64 = 3_600 * 1_000_000;
+
+/// Looks at a readable but unused journal before its marker settles: the log has everything.
+pub const RECOVERY_UNUSED_LOOKS: u32 = 2;
 
 /// Ended deliveries that stay in the state, to be shown and for an answer that goes on.
 pub const DELIVERIES_ENDED_MAX: usize = 16;

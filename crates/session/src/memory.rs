@@ -134,6 +134,8 @@ impl Ledger {
                     oldest.error = Some(error.clone());
                 }
             }
+            // An unknown outcome leaves the commit pending.
+            CommitOutcome::Other(_) => {}
         }
     }
 

@@ -31,6 +31,11 @@ pub(crate) fn spoil_session(session: &mut Session, turn: TurnId, end: &RunEnd) {
             failed.into_iter().for_each(|turn| turn.message.attachments.clear());
         }
         RunEnd::Interrupted { .. } if fault::planted("interruption_loses_queue") => session.queue.clear(),
-        RunEnd::Completed | RunEnd::Stopped { .. } | RunEnd::Failed { .. } | RunEnd::Interrupted { .. } => {}
+        RunEnd::Completed
+        | RunEnd::Stopped { .. }
+        | RunEnd::Failed { .. }
+        | RunEnd::OutputLimit { .. }
+        | RunEnd::Interrupted { .. }
+        | RunEnd::Other(_) => {}
     }
 }

@@ -3,7 +3,9 @@
 use crate::chat;
 use crate::event::Message;
 use crate::id::{CallNo, TurnId};
+use crate::joined::stage;
 use crate::limits::{PROMPT_BYTES_MAX, PROMPT_RESULT_BYTES_MAX};
+use crate::seam::join;
 use crate::state::{CallState, Piece, Run, Session};
 
 /// The messages for a model, oldest first.
@@ -122,9 +124,18 @@ fn add_answer(messages: &mut Vec<PromptMessage>, runs: &[Run]) {
 }
 
 fn add_run(messages: &mut Vec<PromptMessage>, open: &mut Open, run: &Run) {
-    for piece in &run.pieces {
+    let mut continues = run.asked_to_continue;
+    for (at, piece) in run.pieces.iter().enumerate() {
         match piece {
-            Piece::Text(text) => open.said(messages).text.push_str(text),
+            Piece::Text(text) => {
+                let said = open.said(messages);
+                if std::mem::take(&mut continues) {
+                    // As readers get it: what was repeated is not said twice.
+                    join(&mut said.text, text, stage(run, at));
+                } else {
+                    said.text.push_str(text);
+                }
+            }
             Piece::Reasoning(text) => open.said(messages).reasoning.push_str(text),
             Piece::Steered { message, .. } => {
                 open.close(messages);

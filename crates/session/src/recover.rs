@@ -1,58 +1,79 @@
-//! What must be appended after a crash, before anything else is decided: the run that was going on is closed with
-//! what its journal gave, and goes on by itself where that is safe.
+//! Recovery: the run whose worker is gone is closed with what its journal gave, and [`Session::resumable`] says whether an
+//! interrupted run resumes by itself. One rule for every kind of interruption: crash, shutdown, restart, outage, lost node.
 
 use crate::command::Journal;
-use crate::decide::{Context, Decision, Plan, Runs};
-use crate::event::{CommitOutcome, RunCause, RunEnd};
+use crate::decide::{Context, Decision, Plan};
+use crate::event::{CommitOutcome, InterruptReason, RunEnd};
 use crate::id::Time;
-use crate::limits::{CONTINUE_AGE_MICROS_MAX, INTERRUPTED_IN_A_ROW_MAX, RECOVERY_GIVE_UP_MICROS};
-use crate::state::{Recovering, Run, Session};
-
-/// Whether an interrupted run goes on by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AfterCrash {
-    /// Where no call may have run, it was not interrupted three times in a row, and it is not older than an hour.
-    #[default]
-    Continue,
-    /// Never; it waits for a person.
-    Wait,
-}
+use crate::limits::{INTERRUPTED_IN_A_ROW_MAX, RECOVERY_GIVE_UP_MICROS};
+use crate::state::{Need, Recovering, Recovery, Run, Session, Turn};
 
 /// Decides what a writer that just took over a session appends first. `journal` is what was found outside the log
-/// for the run that was open; it is not looked at when none was.
-pub fn recover(session: &Session, journal: Journal, policy: AfterCrash, context: &Context) -> Decision {
+/// for the run that was open; it is not looked at when none was. [`Command::Proceed`](crate::Command::Proceed) follows.
+pub fn recover(session: &Session, journal: Journal, reason: InterruptReason, context: &Context) -> Decision {
     let mut plan = Plan::new(session, context);
     // Whether the provider did what it was asked is not known; the next boundary asks again under the same key.
     plan.end_commit(CommitOutcome::Failed { error: "The process that asked died.".to_owned() });
     if let Some((turn, run)) = session.open() {
-        let unused = journal == Journal::Unused;
-        let ended = matches!(journal, Journal::Output { end: Some(_), .. });
-        plan.close_dead(turn.id, run.id, journal);
-        let goes_on = unused && policy == AfterCrash::Continue && safe_to_go_on(session, run, context.now);
-        if goes_on && context.runs == Runs::Allowed {
-            plan.start_run(turn.id, RunCause::Resume);
-        } else if ended || !goes_on {
-            plan.start_next();
-        }
-    } else {
-        plan.start_next();
+        plan.close_dead(turn.id, run, journal, reason);
     }
     plan.decision
 }
 
-fn safe_to_go_on(session: &Session, run: &Run, now: Time) -> bool {
-    run.open_calls().next().is_none()
-        && session.interrupted_in_a_row + 1 < INTERRUPTED_IN_A_ROW_MAX
-        && now.micros_since(run.started_at) <= CONTINUE_AGE_MICROS_MAX
-}
-
 impl Session {
-    /// The run that ended stopped, failed or interrupted, if the newest turn's answer did.
+    /// The interrupted run that resumes by itself, and its turn: the newest one, whose last output is at most
+    /// `within_micros` old, unless one of its calls may have run or it makes no progress.
+    pub fn resumable(&self, now: Time, within_micros: i64) -> Option<(&Turn, &Run)> {
+        let (turn, run) = self.interrupted()?;
+        let fresh = within_micros > 0 && now.micros_since(self.freshness(run)) <= within_micros;
+        let settled = run.recovery != Recovery::Recovering;
+        let moves = self.interrupted_in_a_row < INTERRUPTED_IN_A_ROW_MAX;
+        (fresh && settled && moves && run.open_calls().next().is_none()).then_some((turn, run))
+    }
+
+    /// Returns the time of the run's last output.
+    fn freshness(&self, run: &Run) -> Time {
+        if fault::planted("freshness_counts_from_start") { run.started_at } else { run.last_at }
+    }
+
+    /// The newest run, if it was interrupted and its answer is the one that is shown.
+    pub(crate) fn interrupted(&self) -> Option<(&Turn, &Run)> {
+        // A branch, an undo or another chosen answer settled it.
+        if self.open_run.is_some() || self.needs != Some(Need::Interrupted) || self.trashed {
+            return None;
+        }
+        let turn = self.turns.back()?;
+        let run = turn.runs.iter().max_by_key(|run| run.id)?;
+        let shown = turn.answer()?.iter().any(|candidate| candidate.id == run.id);
+        let resumes = match &run.end {
+            Some(RunEnd::Interrupted { reason, .. }) => {
+                let drained =
+                    matches!(reason, InterruptReason::ShutdownTimeout | InterruptReason::RestartTimeout);
+                !(drained && fault::planted("drained_run_waits"))
+            }
+            _ => false,
+        };
+        (shown && resumes).then_some((turn, run))
+    }
+
+    /// Whether the run was interrupted so often without output in between that it no longer resumes by itself.
+    pub fn is_stuck(&self) -> bool {
+        self.interrupted_in_a_row >= INTERRUPTED_IN_A_ROW_MAX && self.interrupted().is_some()
+    }
+
+    /// Whether an interrupted run will resume by itself, now or once its journal can be read.
+    pub fn awaits_resume(&self, now: Time, within_micros: i64) -> bool {
+        let Some((_, run)) = self.interrupted() else { return false };
+        let fresh = within_micros > 0 && now.micros_since(self.freshness(run)) <= within_micros;
+        fresh && !self.is_stuck() && run.open_calls().next().is_none()
+    }
+
+    /// The run that did not complete, if the newest turn's answer did not.
     pub fn unfinished(&self) -> Option<&Run> {
         let run = self.turns.back()?.answer()?.last()?;
         match run.end {
             None | Some(RunEnd::Completed) => None,
-            Some(RunEnd::Stopped { .. } | RunEnd::Failed { .. } | RunEnd::Interrupted { .. }) => Some(run),
+            Some(_) => Some(run),
         }
     }
 }

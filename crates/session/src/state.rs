@@ -60,7 +60,7 @@ pub struct Session {
     pub recovering: Vec<Recovering>,
     /// What the model reads in place of older turns.
     pub summary: Option<Summary>,
-    /// Runs that ended interrupted since one was completed.
+    /// Interruptions since a run completed or brought output.
     pub interrupted_in_a_row: u32,
     /// Set by an interruption until a turn is completed.
     pub resume: Option<ResumeMark>,
@@ -73,7 +73,7 @@ pub struct Session {
 
 /// The shape of a stored state. It rises with every change of what the fold leaves in the state, because a state of before
 /// lacks what today's fold would have put there. `fixtures/state.txt` is the shape that it stands for.
-pub const SHAPE: u32 = 5;
+pub const SHAPE: u32 = 6;
 
 /// Why a session waits for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,16 +89,19 @@ pub enum Need {
 /// A session's name and who gave it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Title {
     Person(String),
     Generated(String),
+    /// The first line of the first message, until there is a better one.
+    Provisional(String),
 }
 
 impl Title {
     /// The name itself.
     pub fn text(&self) -> &str {
         match self {
-            Self::Person(text) | Self::Generated(text) => text,
+            Self::Person(text) | Self::Generated(text) | Self::Provisional(text) => text,
         }
     }
 }
@@ -131,6 +134,10 @@ pub struct Run {
     pub end: Option<RunEnd>,
     pub ended_at: Option<Time>,
     pub recovery: Recovery,
+    /// Whether the model was asked to continue the text before it, so that the seam needs repair.
+    pub asked_to_continue: bool,
+    /// Time of its last output; its start time until there is any.
+    pub last_at: Time,
     /// Where the stream is between reasoning tags.
     pub(crate) tags: TagState,
 }
@@ -138,6 +145,7 @@ pub struct Run {
 /// A piece of a run's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Piece {
     Text(String),
     Reasoning(String),
@@ -164,6 +172,7 @@ pub struct Call {
 /// How far a call came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum CallState {
     /// Its arguments are still arriving, or never fully arrived.
     Drafted,
@@ -175,6 +184,7 @@ pub enum CallState {
 /// Whether more of a run's output may come back from its journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Recovery {
     /// All that is known is in the log.
     #[default]
@@ -186,7 +196,7 @@ pub enum Recovery {
 }
 
 /// The bookkeeping of a run whose journal could not be read yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Recovering {
     pub turn: TurnId,
@@ -205,6 +215,9 @@ pub struct Queued {
     pub message: Message,
     pub posted_at: Time,
     pub mode: PostMode,
+    /// Stop paused it: it waits until the queue is resumed.
+    #[serde(default)]
+    pub paused: bool,
 }
 
 /// Turns that were taken back and can be put back.

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::chat::ResumeMark;
 use crate::delivery::Delivery;
-use crate::event::{Message, PostMode, RunEnd, Usage};
+use crate::event::{InterruptReason, Message, PostMode, RunEnd, Usage};
 use crate::id::{CallNo, Owner, ProjectId, RunId, Seq, SessionId, Time, TurnId};
+use crate::joined::{Interruption, Joined, joined};
 use crate::state::{CallState, Piece, Recovery, Run, Session, Turn};
 
 /// A session as a reader sees it at `seq`.
@@ -35,6 +36,10 @@ pub struct View {
     pub queue: Vec<QueuedView>,
     /// The run that is going on.
     pub run: Option<RunId>,
+    /// Whether the newest run was interrupted three times in a row without new output, so that it no longer resumes by
+    /// itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stuck: bool,
     /// Whether the turns taken back last can be put back.
     pub can_put_back: bool,
     /// What the next turn will be told of.
@@ -89,6 +94,9 @@ pub struct Answer {
     pub run: RunId,
     pub parts: Vec<Part>,
     pub complete: bool,
+    /// The interruptions of the answer: where each earlier run ended. `parts` holds the joined texts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interruptions: Vec<Interruption>,
 }
 
 /// One piece of an answer.
@@ -110,8 +118,6 @@ pub enum Part {
         turn: TurnId,
         message: Message,
     },
-    /// An earlier run of this answer did not complete; the next one went on.
-    Marker(Marker),
 }
 
 /// How far a call came, as a reader sees it.
@@ -135,10 +141,11 @@ impl TurnView {
         if let Some(marker) = &mut self.marker {
             marker.device = None;
         }
-        for part in self.answer.iter_mut().flat_map(|answer| &mut answer.parts) {
+        let Some(answer) = &mut self.answer else { return };
+        answer.interruptions.iter_mut().for_each(|cut| cut.marker.device = None);
+        for part in &mut answer.parts {
             match part {
                 Part::Steered { message, .. } => message.forget_place(),
-                Part::Marker(marker) => marker.device = None,
                 Part::Text(_) | Part::Reasoning(_) | Part::Call { .. } => {}
             }
         }
@@ -153,6 +160,9 @@ pub struct Marker {
     pub run: RunId,
     pub at: Time,
     pub text: String,
+    /// What interrupted it, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<InterruptReason>,
     /// Looks at a sealed, empty journal so far; only while recovering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
@@ -174,6 +184,10 @@ pub enum MarkerKind {
     Interrupted,
     Recovering,
     Recovered,
+    /// The model reached its output limit.
+    OutputLimit,
+    /// It ended in a way that this version does not know.
+    Other,
 }
 
 /// A waiting message as a reader sees it.
@@ -184,6 +198,9 @@ pub struct QueuedView {
     pub posted_at: Time,
     pub message: Message,
     pub mode: PostMode,
+    /// Stop paused it: it waits until the queue is resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
 }
 
 /// The view of a state.
@@ -192,7 +209,8 @@ pub fn view(session: &Session) -> View {
         turn: queued.turn,
         posted_at: queued.posted_at,
         message: queued.message.clone(),
-        mode: queued.mode,
+        mode: queued.mode.clone(),
+        paused: queued.paused,
     });
     let mut turns: Vec<TurnView> = session.turns.iter().map(turn_view).collect();
     for recovering in &session.recovering {
@@ -219,6 +237,7 @@ pub fn view(session: &Session) -> View {
         turns,
         queue: queue.collect(),
         run: session.open_run,
+        stuck: session.is_stuck(),
         can_put_back: !session.undone.is_empty() && session.open_run.is_none(),
         resume: session.resume.clone(),
         owed: session.memory.owed().collect(),
@@ -229,34 +248,20 @@ pub fn view(session: &Session) -> View {
 /// The view of one turn, without the bookkeeping of a recovery.
 pub fn turn_view(turn: &Turn) -> TurnView {
     let runs = turn.answer().unwrap_or_default();
-    let mut parts = Vec::new();
-    for run in runs {
-        parts.extend(run.pieces.iter().map(|piece| part(piece, run)));
-        if let Some(cut) = marker(run) {
-            // A run that was cut before it brought anything was cut where the one before it was.
-            if matches!(parts.last(), Some(Part::Marker(_))) {
-                parts.pop();
-            }
-            parts.push(Part::Marker(cut));
-        }
-    }
     let last = runs.last();
-    let marker = last.and_then(marker);
-    if marker.is_some() {
-        // Where the last one was cut stands by itself.
-        parts.pop();
-    }
+    let Joined { parts, interruptions } = joined(runs);
     let answer = runs.first().filter(|_| !parts.is_empty()).map(|first| Answer {
         run: first.id,
         parts,
         complete: last.is_some_and(|run| run.end == Some(RunEnd::Completed)),
+        interruptions,
     });
     TurnView {
         turn: turn.id,
         posted_at: turn.posted_at,
         message: turn.message.clone(),
         answer,
-        marker,
+        marker: last.and_then(marker),
         alternatives: turn.answers().filter_map(|runs| runs.first().map(|run| run.id)).collect(),
         usage: runs.iter().fold(Usage::default(), |sum, run| sum.plus(run.usage)),
     }
@@ -267,7 +272,7 @@ pub fn parts(run: &Run) -> Vec<Part> {
     run.pieces.iter().map(|piece| part(piece, run)).collect()
 }
 
-fn part(piece: &Piece, run: &Run) -> Part {
+pub(crate) fn part(piece: &Piece, run: &Run) -> Part {
     match piece {
         Piece::Text(text) => Part::Text(text.clone()),
         Piece::Reasoning(text) => Part::Reasoning(text.clone()),
@@ -280,7 +285,9 @@ fn part(piece: &Piece, run: &Run) -> Part {
                 CallState::Asked => (CallProgress::Running, None),
                 CallState::Finished(outcome) => {
                     let state = match outcome.status {
-                        crate::event::CallStatus::Ok => CallProgress::Finished,
+                        crate::event::CallStatus::Ok | crate::event::CallStatus::Other(_) => {
+                            CallProgress::Finished
+                        }
                         crate::event::CallStatus::Error => CallProgress::Failed,
                     };
                     (state, Some(outcome.content.clone()))
@@ -300,7 +307,7 @@ fn part(piece: &Piece, run: &Run) -> Part {
 /// Why a run did not complete; none when it did, or goes on.
 pub fn marker(run: &Run) -> Option<Marker> {
     let at = run.ended_at?;
-    let mut device = None;
+    let (mut device, mut reason) = (None, None);
     let (kind, text) = match run.end.as_ref()? {
         RunEnd::Completed => return None,
         RunEnd::Stopped { by_message, device: on } => {
@@ -309,18 +316,38 @@ pub fn marker(run: &Run) -> Option<Marker> {
                 false => "Stopped. Everything above is kept.",
                 true => "Stopped for your next message. Everything above is kept.",
             };
-            (MarkerKind::Stopped, text)
+            (MarkerKind::Stopped, text.to_owned())
         }
-        RunEnd::Failed { error } => (MarkerKind::Failed, error.as_str()),
-        RunEnd::Interrupted { .. } => match run.recovery {
-            Recovery::Recovering => (MarkerKind::Recovering, "Interrupted. Recovering output…"),
-            Recovery::Recovered => {
-                (MarkerKind::Recovered, "Interrupted. The output was recovered from the run journal.")
+        RunEnd::Failed { error } => (MarkerKind::Failed, error.clone()),
+        RunEnd::OutputLimit { tokens } => {
+            (MarkerKind::OutputLimit, format!("Reached the output limit ({tokens} tokens)."))
+        }
+        RunEnd::Interrupted { reason: why, .. } => {
+            reason = Some(why.clone());
+            let happened = interrupted(why);
+            match run.recovery {
+                Recovery::Recovering => (MarkerKind::Recovering, format!("{happened} Recovering output…")),
+                Recovery::Recovered => {
+                    (MarkerKind::Recovered, format!("{happened} The output was recovered."))
+                }
+                Recovery::None | Recovery::Neutral => (MarkerKind::Interrupted, happened.to_owned()),
             }
-            Recovery::None | Recovery::Neutral => {
-                (MarkerKind::Interrupted, "Interrupted. The run ended here.")
-            }
-        },
+        }
+        RunEnd::Other(_) => {
+            (MarkerKind::Other, "The run ended in a way this version does not know.".to_owned())
+        }
     };
-    Some(Marker { kind, run: run.id, at, text: text.to_owned(), attempts: None, first_seen: None, device })
+    Some(Marker { kind, run: run.id, at, text, reason, attempts: None, first_seen: None, device })
+}
+
+/// What is known of an interruption.
+fn interrupted(reason: &InterruptReason) -> &'static str {
+    match reason {
+        InterruptReason::Crash => "Interrupted: the server stopped unexpectedly.",
+        InterruptReason::ShutdownTimeout => "Interrupted: the server was shut down.",
+        InterruptReason::RestartTimeout => "Interrupted: the server was restarted.",
+        InterruptReason::SpoolFull => "Interrupted: the storage was unavailable.",
+        InterruptReason::LostNode => "Interrupted: the server running it was lost.",
+        InterruptReason::Other(_) => "Interrupted.",
+    }
 }

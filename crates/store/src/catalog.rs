@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use session::{
-    CommitOutcome, Entry, Event, Flag, Need, ProjectId, RunEnd, RunId, Seq, SessionId, Time, TurnId, UserId,
-    moves_activity, need_after,
+    CommitOutcome, Entry, Event, Flag, Message, Need, ProjectId, RunEnd, RunId, Seq, SessionId, Time, TurnId,
+    UserId, interrupted_in_a_row, moves_activity, need_after, provisional_title,
 };
 
 use crate::error::StoreError;
@@ -326,10 +326,11 @@ impl ListRow {
                     self.trashed = *on;
                     self.trashed_at = on.then(|| self.trashed_at.unwrap_or(entry.time));
                 }
+                Flag::Other(_) => {}
             },
             Event::TagsSet { tags } => self.tags.clone_from(tags),
             Event::ProjectSet { project } => self.project = *project,
-            Event::MessagePosted { .. } | Event::MessageEdited { .. } => self.messages += 1,
+            Event::MessagePosted { message, .. } | Event::MessageEdited { message, .. } => self.take(message),
             Event::RunStarted { .. } => self.run = Some(RunId(entry.seq.0)),
             Event::RunEnded { end, .. } => self.end_run(end),
             Event::ResumeMarked { .. } => self.resume_pending = true,
@@ -361,15 +362,27 @@ impl ListRow {
 }
 
 impl ListRow {
+    /// Counts a message; the first one names a session that has no name yet.
+    fn take(&mut self, message: &Message) {
+        self.messages += 1;
+        if self.title.is_none() {
+            self.title = provisional_title(&message.text);
+        }
+    }
+
     fn end_run(&mut self, end: &RunEnd) {
         self.run = None;
+        self.interrupted = interrupted_in_a_row(self.interrupted, end);
         match end {
             RunEnd::Completed => {
                 self.owed += u64::from(self.remembers);
-                (self.interrupted, self.resume_pending) = (0, false);
+                self.resume_pending = false;
             }
-            RunEnd::Interrupted { .. } => self.interrupted += 1,
-            RunEnd::Stopped { .. } | RunEnd::Failed { .. } => {}
+            RunEnd::OutputLimit { .. } => self.resume_pending = false,
+            RunEnd::Interrupted { .. }
+            | RunEnd::Stopped { .. }
+            | RunEnd::Failed { .. }
+            | RunEnd::Other(_) => {}
         }
     }
 }

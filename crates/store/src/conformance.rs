@@ -121,6 +121,7 @@ cases! { $
         each_user_has_his_own_list_and_finds_his_own_words
         sessions_that_owe_are_found
         sessions_with_undelivered_answers_are_found
+        interrupted_sessions_are_found
         pages_of_the_list_join
         each_session_stands_on_one_shelf
         chunks_and_maintenance_leave_the_list_alone

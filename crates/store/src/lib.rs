@@ -79,6 +79,9 @@ pub trait LogStore: Send + Sync + 'static {
     /// Sessions in which a message may wait for its run, over all sessions; some may turn out to have none.
     fn waiting(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
 
+    /// Sessions whose newest answer was interrupted, active since then, the latest activity first; none in the trash.
+    fn interrupted(&self, since: Time) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
+
     /// Sessions that owe completed turns to a memory owner, over all sessions.
     fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
 

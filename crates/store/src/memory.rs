@@ -139,6 +139,10 @@ impl LogStore for MemoryStore {
         async move { Ok(self.state().waiting()) }.boxed()
     }
 
+    fn interrupted(&self, since: Time) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        async move { Ok(self.state().interrupted(since)) }.boxed()
+    }
+
     fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
         async move { Ok(self.state().undelivered()) }.boxed()
     }

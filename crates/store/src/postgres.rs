@@ -358,6 +358,13 @@ impl LogStore for PostgresStore {
         .boxed()
     }
 
+    fn interrupted(&self, since: Time) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        async move {
+            read::interrupted(&self.client().await?, since).await.map_err(failed("list interrupted sessions"))
+        }
+        .boxed()
+    }
+
     fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
         async move {
             let sql =

@@ -390,6 +390,10 @@ impl LogStore for SqliteStore {
         self.reading("list what waits", |shared, connection| read::waiting(shared, connection))
     }
 
+    fn interrupted(&self, since: Time) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        self.reading("list interrupted sessions", move |_, connection| read::interrupted(connection, since))
+    }
+
     fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
         self.reading("list what is undelivered", |_, connection| read::undelivered(connection))
     }

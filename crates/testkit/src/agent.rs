@@ -85,7 +85,25 @@ impl Script {
     /// Begins a step.
     #[must_use]
     pub fn step(self) -> Self {
-        self.act(Act::Report(Progress::Step))
+        self.act(Act::Report(Progress::Step { asked_to_continue: false }))
+    }
+
+    /// Begins a step in which the model is asked to continue its own text.
+    #[must_use]
+    pub fn asked_step(self) -> Self {
+        self.act(Act::Report(Progress::Step { asked_to_continue: true }))
+    }
+
+    /// Ends a step without a call.
+    #[must_use]
+    pub fn step_ended(self) -> Self {
+        self.act(Act::Report(Progress::StepEnded))
+    }
+
+    /// Reaches the output limit.
+    #[must_use]
+    pub fn output_limit(self, tokens: u64) -> Self {
+        self.act(Act::Report(Progress::OutputLimit { tokens }))
     }
 
     /// Streams a piece of a call's arguments.

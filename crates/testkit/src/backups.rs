@@ -38,7 +38,7 @@ struct Restored {
 pub fn run(report: &mut Report, full: bool) -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
     let (_model, model_port) = scripted_model()?;
-    let setup = Setup::at(&home.path().join("origin"), model_port)?;
+    let setup = Setup::at(&home.path().join("origin"), model_port)?.judged();
     let client = Client { port: setup.port, token: setup.prepare()? };
     let server = setup.serve()?;
     let judge = Judge::start(&setup, &client.token, &home.path().join("history"), SESSIONS, 7)?;

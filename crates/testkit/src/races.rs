@@ -15,11 +15,13 @@
 //! | `races/words.rs` | what does the agent say, so that a gap shows? |
 //! | `races/seen.rs` | what is one state, in a form that can be compared? |
 //! | `races/model.rs` | what does each entry mean to a reader? |
+//! | `races/answer.rs` | how do the runs of an answer become one text? |
 //! | `races/judge.rs` | was every observed state allowed? |
 //! | `races/account.rs` | did every operation happen once, and none that nobody asked for? |
 //! | `races/ending.rs` | do list, pages and search agree with the log? |
 
 mod account;
+mod answer;
 mod ask;
 mod ending;
 mod judge;

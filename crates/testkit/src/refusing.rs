@@ -155,6 +155,11 @@ impl LogStore for RefusingStore {
         async move { store.waiting().await }.boxed()
     }
 
+    fn interrupted(&self, since: Time) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        let store = self.store();
+        async move { store.interrupted(since).await }.boxed()
+    }
+
     fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
         let store = self.store();
         async move { store.undelivered().await }.boxed()

@@ -13,6 +13,7 @@
 //! | `chat.rs` | what is written in chats, and what is left on them? |
 //! | `reader.rs` | what is shown? |
 //! | `trouble.rs` | what goes wrong, and when? |
+//! | `resume.rs` | does what was interrupted resume? |
 //! | `check.rs` | what must hold at the end? |
 //! | `seeds.rs` | which worlds were broken once? |
 
@@ -23,6 +24,7 @@ mod line;
 mod memory;
 mod provider;
 mod reader;
+mod resume;
 #[cfg(test)]
 mod seeds;
 mod slots;
@@ -81,6 +83,9 @@ pub const HUNTED: &[&str] = &[
     "drain_marks_its_begin",
     "resume_note_needs_results",
     "note_for_everyone",
+    "drained_run_waits",
+    "progress_counts_as_loop",
+    "stop_sends_queue",
 ];
 
 /// What a seed led to.

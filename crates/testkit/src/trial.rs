@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use judge::play::ASKED_MODEL;
 
 use crate::dice::Dice;
 
@@ -85,6 +86,8 @@ pub struct Setup {
     pub takes_prefix: bool,
     pub tools: bool,
     pub window_tokens: u64,
+    /// How long runs may take to end when the server is asked to stop.
+    pub drain_seconds: u64,
     /// Where sessions are kept, when it is not in the data directory.
     pub postgres: Option<String>,
     /// What else the configuration says, at its end.
@@ -109,9 +112,21 @@ impl Setup {
             takes_prefix: true,
             tools: true,
             window_tokens: 1_000_000,
+            drain_seconds: 5,
             postgres: None,
             more: String::new(),
         })
+    }
+
+    /// With the second model that the judge asks, which takes no prefix.
+    pub fn judged(mut self) -> Self {
+        let Self { provider, model_url, model, window_tokens, .. } = &self;
+        let output_tokens_max = window_tokens / 4;
+        self.more += &format!(
+            "[[models]]\nname = {ASKED_MODEL:?}\nprovider = {provider:?}\nurl = {model_url:?}\nmodel = {model:?}\n\
+             window_tokens = {window_tokens}\noutput_tokens_max = {output_tokens_max}\n"
+        );
+        self
     }
 
     /// Writes the configuration and makes a token.
@@ -133,11 +148,22 @@ impl Setup {
     /// When it cannot be written.
     pub fn configure(&self) -> anyhow::Result<()> {
         std::fs::create_dir_all(&self.home)?;
-        let Self { data, port, provider, model_url, model, takes_prefix, tools, window_tokens, .. } = self;
+        let Self {
+            data,
+            port,
+            provider,
+            model_url,
+            model,
+            takes_prefix,
+            tools,
+            window_tokens,
+            drain_seconds,
+            ..
+        } = self;
         let output_tokens_max = window_tokens / 4;
         let postgres = self.postgres.as_ref().map_or(String::new(), |url| format!("postgres = {url:?}\n"));
         let config = format!(
-            "data = {data:?}\n{postgres}listen = \"127.0.0.1:{port}\"\ndrain_seconds = 5\n[[models]]\nname = \"trial\"\n\
+            "data = {data:?}\n{postgres}listen = \"127.0.0.1:{port}\"\ndrain_seconds = {drain_seconds}\n[[models]]\nname = \"trial\"\n\
              provider = {provider:?}\nurl = {model_url:?}\nmodel = {model:?}\ntakes_prefix = {takes_prefix}\n\
              tools = {tools}\nwindow_tokens = {window_tokens}\noutput_tokens_max = {output_tokens_max}\n{}",
             self.more

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub::{Create, Followed, Hub, Remembers, SessionHandle, Settings};
-use session::{AfterCrash, Command, Entry, Message, PostMode, Seq, View};
+use hub::{AfterInterruption, Create, Followed, Hub, Remembers, ResumePolicy, SessionHandle, Settings};
+use session::{Command, Entry, Message, PostMode, Seq, View};
 use store::Store;
 use store::postgres::PostgresStore;
 use store::sqlite::SqliteStore;
@@ -24,7 +24,7 @@ pub const PATIENCE: Duration = Duration::from_secs(8);
 /// How a world is made.
 #[derive(Debug, Clone)]
 pub struct WorldSettings {
-    pub after_crash: AfterCrash,
+    pub after_interruption: AfterInterruption,
     pub idle_after: Duration,
     pub reserve_bytes: u64,
     pub suspend_active_within: Option<Duration>,
@@ -34,12 +34,18 @@ impl Default for WorldSettings {
     fn default() -> Self {
         // Tests start and end runs by hand, and a test disk may be small.
         Self {
-            after_crash: AfterCrash::Wait,
+            after_interruption: policy(),
             idle_after: Duration::from_secs(600),
             reserve_bytes: 0,
             suspend_active_within: None,
         }
     }
+}
+
+/// The policy that worlds have unless a test chooses one: `TEST_POLICY=wait` or `continue`, which ships.
+fn policy() -> AfterInterruption {
+    let waits = std::env::var_os("TEST_POLICY").is_some_and(|policy| policy == "wait");
+    if waits { AfterInterruption::Wait } else { AfterInterruption::Continue }
 }
 
 /// Everything that lives in a server's process, and the directory that outlives it.
@@ -60,12 +66,26 @@ struct Live {
     runtime: Runtime,
     hub: Hub,
     store: Arc<RefusingStore>,
+    policy: ResumePolicy,
 }
 
 impl World {
     /// A new world in a directory of its own.
     pub fn new() -> Self {
         Self::with(WorldSettings::default())
+    }
+
+    /// A new world in which interrupted runs wait for the user, whatever the other tests do.
+    pub fn that_waits() -> Self {
+        Self::with(WorldSettings { after_interruption: AfterInterruption::Wait, ..WorldSettings::default() })
+    }
+
+    /// A new world in which interrupted runs resume, whatever the other tests do.
+    pub fn that_continues() -> Self {
+        Self::with(WorldSettings {
+            after_interruption: AfterInterruption::Continue,
+            ..WorldSettings::default()
+        })
     }
 
     /// A new world that behaves as told.
@@ -99,18 +119,19 @@ impl World {
         let store = Arc::new(RefusingStore::new(store));
         let mut settings = Settings::new(self.spool());
         settings.slots = 8;
-        settings.after_crash = self.settings.after_crash.into();
+        let policy = ResumePolicy::from(self.settings.after_interruption);
+        settings.after_interruption = policy.clone();
         settings.idle_after = self.settings.idle_after;
         settings.suspend_active_within = self.settings.suspend_active_within;
         settings.memory = Remembers(Some(Arc::new(self.memory.clone())));
         let (agent, clock, shared) = (self.agent.clone(), self.clock.clone(), store.clone());
         let hub = runtime.block_on(Hub::start(shared, agent, clock, settings)).expect("start the hub");
-        self.live = Some(Live { runtime, hub, store });
+        self.live = Some(Live { runtime, hub, store, policy });
     }
 
     /// Ends everything at once, as a crash does: no writer, run or timer gets another word in.
     pub fn crash(&mut self) {
-        if let Some(Live { runtime, hub, store }) = self.live.take() {
+        if let Some(Live { runtime, hub, store, .. }) = self.live.take() {
             drop(hub);
             runtime.shutdown_timeout(PATIENCE);
             store.take_away();
@@ -152,6 +173,11 @@ impl World {
     /// The hub.
     pub fn hub(&self) -> Hub {
         self.live().hub.clone()
+    }
+
+    /// Lets interrupted runs resume from now on.
+    pub fn resume_from_now_on(&self) {
+        self.live().policy.set(AfterInterruption::Continue, Duration::from_secs(3_600));
     }
 
     /// The store, with its switch.
@@ -202,9 +228,21 @@ impl World {
         self.run(until(session, wanted))
     }
 
-    /// Waits until no run is going on and nothing waits.
+    /// Reads until the session looks as wanted, without following it.
+    pub fn read_until(&self, session: &SessionHandle, wanted: impl Fn(&View) -> bool) -> View {
+        self.run(async {
+            loop {
+                let view = session.view().await.expect("view a session");
+                if wanted(&view) {
+                    return view;
+                }
+            }
+        })
+    }
+
+    /// Waits until no run is going on and nothing waits but what was paused.
     pub fn until_quiet(&self, session: &SessionHandle) -> View {
-        self.until(session, |view| view.run.is_none() && view.queue.is_empty())
+        self.until(session, |view| view.run.is_none() && view.queue.iter().all(|queued| queued.paused))
     }
 
     /// The whole log.

@@ -1,6 +1,7 @@
 // What must hold in a real browser, whatever happens to the server, the network and the tab.
 
 import { breakIt } from "./break_it.mjs";
+import { continued } from "./continued.mjs";
 import { diskFull } from "./disk_full.mjs";
 import { firstRun } from "./first_run.mjs";
 import { installed } from "./installed.mjs";
@@ -33,6 +34,7 @@ import { turns } from "./turns.mjs";
 export const scenarios = {
   ...network,
   ...kills,
+  ...continued,
   ...diskFull,
   ...tabs,
   ...outOfTouch,

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { answerOf, until, words } from "../world.mjs";
-import { markers, same, stopButton } from "./look.mjs";
+import { knots, markers, same, stopButton } from "./look.mjs";
 
 const panel = (page) => page.getByRole("region", { name: "Try to break it" });
 const STORY =
@@ -50,14 +50,18 @@ export const breakIt = {
 
       await longer(page, words(await answerOf(page)).split(" ").length + 10);
       await panel(page).getByRole("button", { name: "Break the answer" }).click();
-      await page.locator(".parts [data-marker=interrupted]").waitFor({ timeout: 30_000 });
+      await page.locator(".parts [data-cut=interrupted]").waitFor({ timeout: 30_000 });
       const two = await outcome(page);
       assert.ok(two.before > one.before);
       assert.equal(two.after, two.before);
 
       await stopButton(page).click();
       await page.locator("[data-marker=stopped]").waitFor();
-      assert.deepEqual(await markers(page), ["interrupted", "stopped"]);
+      assert.deepEqual(await markers(page), ["stopped"]);
+      assert.deepEqual(
+        (await knots(page)).map(({ kind }) => kind),
+        ["interrupted"],
+      );
       await same(page, world, session);
     } finally {
       await world.ask("PUT", "/models/default", { name: "scripted" });

@@ -64,6 +64,11 @@ export const keyboard = {
     await until("one waits", async () => (await tray(page).getByRole("listitem").count()) === 1);
     await page.keyboard.press("F6");
     await page.keyboard.press("Control+.");
+    await page.getByText("Queue paused · 1 waiting", { exact: true }).waitFor();
+    // Back to the field, then through the tray: Remove, Edit, Clear, Resume.
+    await page.keyboard.press("Shift+F6");
+    for (let times = 0; times < 4; times += 1) await page.keyboard.press("Shift+Tab");
+    await page.keyboard.press("Enter");
     await shows(page, 2, "first");
     assert.deepEqual(await messages(page), ["say 3000 of rail pace 10", "say 2 of first"]);
   },

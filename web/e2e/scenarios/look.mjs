@@ -27,6 +27,15 @@ export function markers(page) {
   });
 }
 
+/** Where the newest answer was interrupted and continued: the kind and the words of each knot. */
+export function knots(page) {
+  return page.evaluate(() => {
+    const turn = [...document.querySelectorAll("article[data-turn]")].at(-1);
+    const all = [...(turn?.querySelectorAll(".parts .cut") ?? [])];
+    return all.map((node) => ({ kind: node.dataset.cut, words: node.getAttribute("aria-label") }));
+  });
+}
+
 /** The texts of the visible messages. */
 export function messages(page) {
   return page.evaluate(() =>

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { field, open, say, until } from "../world.mjs";
-import { messages, shows } from "./look.mjs";
+import { messages, shows, stopButton } from "./look.mjs";
 
 const plus = (page) => page.getByRole("button", { name: "New session" });
 const idOf = (page) => /\/s\/([^/?]+)/.exec(page.url())?.[1];
@@ -116,5 +116,17 @@ export const newSession = {
     await page.reload();
     await shows(page, 3, "sanderling");
     await sentOnce(world, session, ["say 3 of sanderling"]);
+  },
+
+  /** A session is called by its first message until it has a better name. */
+  async stopped_session_has_a_title(world) {
+    const page = await world.page();
+    const session = await start(page);
+    await say(page, "say 9000 of whimbrel pace 10\nand a second line");
+    await shows(page, 3, "whimbrel");
+    await stopButton(page).click();
+    await page.locator("[data-marker=stopped]").waitFor();
+    const row = page.locator(`[data-session="${session}"] .t`);
+    await until("it has its title", async () => (await row.textContent()) === "say 9000 of whimbrel pace 10");
   },
 };

@@ -10,6 +10,9 @@ const waiting = (page) => tray(page).getByRole("listitem");
 const waitFor = (page, count) =>
   until(`${count} wait`, async () => (await waiting(page).count()) === count, 20_000);
 
+/** Sends what Stop paused. */
+const resume = (page) => page.getByRole("button", { name: "Resume", exact: true }).click();
+
 export const queue = {
   async queue_and_reload(world) {
     const session = await world.session("queue");
@@ -34,6 +37,7 @@ export const queue = {
       waiting(page).nth(1).getByText("say 2 of four").isVisible(),
     );
     await stopButton(page).click();
+    await resume(page);
     await shows(page, 2, "four");
     assert.deepEqual(await messages(page), ["say 3000 of duck pace 10", "say 2 of one", "say 2 of four"]);
     await waitFor(page, 0);
@@ -72,6 +76,7 @@ export const queue = {
     assert.ok(["say 2 of ours", "say 2 of theirs"].includes(won), won);
     // Whichever is first stops it for both: the other's button may be gone before it is pressed.
     await Promise.all([laptop, phone].map((page) => page.keyboard.press("Control+.")));
+    await resume(laptop);
     for (const page of [laptop, phone]) await waitFor(page, 0);
     await until("it rests", async () => (await world.ask("GET", `/sessions/${session}`)).run == null);
     for (const page of [laptop, phone]) await same(page, world, session);
@@ -102,6 +107,7 @@ export const queue = {
     await waiting(page).last().getByRole("button", { name: "Steer now" }).click();
     await until("it is to steer", () => waiting(page).last().getByText("Steering").isVisible());
     await stopButton(page).click();
+    await resume(page);
     await shows(page, 2, "next", 20_000);
     // The turn ended first, so each was sent as a message of its own; none is dropped.
     const { turns } = await world.ask("GET", `/sessions/${session}`);

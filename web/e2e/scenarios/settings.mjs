@@ -150,7 +150,10 @@ export const settings = {
     const page = await world.page();
     await page.goto(`${world.origin}/settings/conversation`);
     await page.getByRole("radio", { name: /^Wait/ }).click();
-    await until("it is kept", async () => (await world.ask("GET", "/settings")).after_crash === "wait");
+    await until(
+      "it is kept",
+      async () => (await world.ask("GET", "/settings")).after_interruption === "wait",
+    );
     try {
       const session = await world.session("It waits");
       await open(page, world, session);
@@ -164,7 +167,7 @@ export const settings = {
         .click({ timeout: 30_000 });
       await shows(page, 200, "dipper", 30_000);
     } finally {
-      await world.ask("PATCH", "/settings", { after_crash: "continue" });
+      await world.ask("PATCH", "/settings", { after_interruption: "continue" });
     }
     await page.goto(`${world.origin}/settings/data`);
     await page.getByLabel("Folder on the server").fill(`${world.home}/backup-${Date.now()}`);

@@ -72,6 +72,10 @@ export const tabs = {
       await page.locator(".strip.ok").waitFor({ timeout: 30_000 });
       await holds("back");
       await stopButton(page).click();
+      const resume = page.getByRole("button", { name: "Resume", exact: true });
+      await resume.waitFor();
+      await holds("with a paused queue");
+      await resume.click();
       await shows(page, 2, `waits${width}`, 20_000);
       await holds("stopped");
     }

@@ -35,7 +35,7 @@ export const timeline = {
       "You named the session “A night at the lake”.",
       "The answer is complete.",
       "The agent went on by itself where it was interrupted.",
-      "The answer was interrupted: the server ended.",
+      "The answer was interrupted: the server stopped unexpectedly.",
       "The server took the session up again (writer ",
       "The agent wrote ",
       "You stopped the answer.",

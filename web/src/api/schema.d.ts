@@ -55,6 +55,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/chats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the chats that speak in the caller's sessions. */
+        get: operations["chats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/chats/bind": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lets a chat continue in another of the caller's sessions. */
+        post: operations["bind_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/chats/clear": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Clears the mark of an interruption: the next turn is not told about it. */
+        post: operations["clear_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/chats/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Resumes a chat: its next message continues in its session, with a note to the model that the last turn was cut off. */
+        post: operations["resume_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/chats/suspend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Suspends a chat: its next message begins a new session. */
+        post: operations["suspend_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -915,6 +1000,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{session}/compact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Compacts the context: the model reads a summary in place of the turns so far. The transcript stays as it is. */
+        post: operations["compact"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session}/continue": {
         parameters: {
             query?: never;
@@ -989,6 +1091,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{session}/ids": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the ids of a session. */
+        get: operations["session_ids"];
+        put?: never;
+        /** Adds an id to a session. Adding one that it has changes nothing. */
+        post: operations["add_session_id"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/ids/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Removes an id from a session. A removed id never leads to another session; removing the last id is an error. */
+        delete: operations["remove_session_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session}/log": {
         parameters: {
             query?: never;
@@ -1043,6 +1180,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{session}/queue/clear": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Withdraws every message that waits. Harmless when none does. */
+        post: operations["clear_queue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/queue/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends the messages that Stop paused, in their order. Harmless when none is paused. */
+        post: operations["resume_queue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session}/queue/{turn}": {
         parameters: {
             query?: never;
@@ -1070,7 +1241,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lets a message that waits go into the run that is going on, at its next step. */
+        /**
+         * Lets a message that waits steer the run that is going on: it takes effect when the current step ends, and the run takes
+         *     another step for it.
+         */
         post: operations["steer_queued"];
         delete?: never;
         options?: never;
@@ -1122,7 +1296,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ends the run that is going on and keeps all it brought. Harmless when none is. */
+        /**
+         * Stops the current run, keeps its output, and pauses the waiting messages. Without a run, it still pauses them and
+         *     keeps an interrupted run from resuming.
+         */
         post: operations["stop"];
         delete?: never;
         options?: never;
@@ -1382,13 +1559,15 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description Whether an interrupted run goes on by itself.
+         * @description Whether an interrupted run resumes by itself.
          * @enum {string}
          */
-        AfterCrashConfig: "continue" | "wait";
+        AfterInterruptionConfig: "continue" | "wait";
         /** @description What the agent said in a turn, in the order in which it happened. */
         Answer: {
             complete: boolean;
+            /** @description The interruptions of the answer: where each earlier run ended. `parts` holds the joined texts. */
+            interruptions?: components["schemas"]["Interruption"][];
             parts: components["schemas"]["Part"][];
             run: components["schemas"]["RunId"];
         };
@@ -1458,6 +1637,15 @@ export interface components {
             /** Format: uuid */
             task: string;
         };
+        BindAsked: {
+            /** @description The chat in one line, as the list names it. */
+            chat: string;
+            /**
+             * Format: uuid
+             * @description One of the caller's sessions.
+             */
+            session: string;
+        };
         /** @description A chat whose messages go to a session. */
         BindingBody: {
             /** @description The chat in one line, as messages name it in `from`. */
@@ -1513,14 +1701,14 @@ export interface components {
          */
         CallProgress: "incomplete" | "running" | "may_have_run" | "finished" | "failed";
         /** @description How far a call came. */
-        CallState: "Drafted" | "Asked" | {
-            Finished: components["schemas"]["Outcome"];
+        CallState: "drafted" | "asked" | {
+            finished: components["schemas"]["Outcome"];
         };
-        /**
-         * @description Whether a call did what it was asked.
-         * @enum {string}
-         */
-        CallStatus: "ok" | "error";
+        /** @description Whether a call did what it was asked. */
+        CallStatus: "ok" | "error" | {
+            /** @description A variant of a newer version, kept as it was written. */
+            other: unknown;
+        };
         /** @description What a browser is asked to do. */
         CeremonyBody: {
             /**
@@ -1549,6 +1737,24 @@ export interface components {
             password?: string | null;
             role?: components["schemas"]["RoleName"] | null;
         };
+        ChatAsked: {
+            /** @description The chat in one line, as the list names it. */
+            chat: string;
+        };
+        /** @description A chat and the session that it speaks in. */
+        ChatBody: {
+            /** @description The chat in one line, as messages name it in `from`. */
+            chat: string;
+            platform: string;
+            resume?: components["schemas"]["ResumeMark"] | null;
+            /** Format: uuid */
+            session: string;
+            /** @description The next message begins a new session. */
+            suspended: boolean;
+        };
+        ChatsBody: {
+            chats: components["schemas"]["ChatBody"][];
+        };
         /** @description A commit that is under way. */
         Commit: {
             id: components["schemas"]["Seq"];
@@ -1561,6 +1767,9 @@ export interface components {
             failed: {
                 error: string;
             };
+        } | {
+            /** @description A variant of a newer version, kept as it was written. */
+            other: unknown;
         };
         /** @description How many sessions stand where. */
         CountsBody: {
@@ -1640,6 +1849,7 @@ export interface components {
             /** @description The first run of the answer. */
             answer: components["schemas"]["RunId"];
             before?: components["schemas"]["Brought"] | null;
+            notified?: components["schemas"]["RunId"] | null;
             outcome?: components["schemas"]["DeliveryOutcome"] | null;
             /** @description What was sent of it so far, in order. */
             parts: components["schemas"]["DeliveredPart"][];
@@ -1657,6 +1867,9 @@ export interface components {
             withdrawn: {
                 reason: string;
             };
+        } | {
+            /** @description A variant of a newer version, kept as it was written. */
+            other: unknown;
         };
         /** @description The disk that the data directory is on. */
         DiskBody: {
@@ -1686,7 +1899,7 @@ export interface components {
          * @description What went wrong, as a word that programs can rely on.
          * @enum {string}
          */
-        ErrorCode: "another_log" | "attachment_not_found" | "bad_model" | "bad_name" | "bad_passkey" | "bad_password" | "bad_place" | "bad_request" | "bad_setting" | "bad_tag" | "bad_title" | "beyond_end" | "busy" | "ceremony_over" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_passkeys_here" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "not_scratch" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "on_postgres" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "set_in_environment" | "set_in_file" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_models" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
+        ErrorCode: "another_log" | "attachment_not_found" | "bad_model" | "bad_name" | "bad_passkey" | "bad_password" | "bad_place" | "bad_request" | "bad_setting" | "bad_tag" | "bad_title" | "beyond_end" | "busy" | "ceremony_over" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_passkeys_here" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "not_scratch" | "nothing_to_compact" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "on_postgres" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "set_in_environment" | "set_in_file" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_models" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
         /** @description One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes. */
         Event: {
             /** @description The session began. `after` is the session that its author left behind. */
@@ -1760,6 +1973,12 @@ export interface components {
                 turn: components["schemas"]["TurnId"];
             };
         } | {
+            /** @description Stop paused the queue: the messages that wait stay until it is resumed or cleared. */
+            queue_paused: Record<string, never>;
+        } | {
+            /** @description The paused messages may run again. */
+            queue_resumed: Record<string, never>;
+        } | {
             /** @description A waiting message went into the running run. */
             message_steered: {
                 run: components["schemas"]["RunId"];
@@ -1799,8 +2018,12 @@ export interface components {
                 turn: components["schemas"]["TurnId"];
             };
         } | {
-            /** @description A request to the provider began. */
+            /**
+             * @description A request to the provider began. `asked_to_continue` when the model was asked to continue its own text, because
+             *     it takes no prefix: the seam is repaired when the texts are joined.
+             */
             step_started: {
+                asked_to_continue?: boolean;
                 run: components["schemas"]["RunId"];
                 /** Format: int32 */
                 step: number;
@@ -1961,6 +2184,12 @@ export interface components {
                 receipt: string;
             };
         } | {
+            /** @description The chat was told that `run` resumes the answer after an interruption. */
+            chat_notified: {
+                answer: components["schemas"]["RunId"];
+                run: components["schemas"]["RunId"];
+            };
+        } | {
             /** @description Nothing more of the answer goes to the chat, unless it goes on. */
             delivery_ended: {
                 answer: components["schemas"]["RunId"];
@@ -1973,11 +2202,11 @@ export interface components {
             /** @description What `navigator.credentials.get` gave, as its `toJSON` writes it. */
             credential: Record<string, never>;
         };
-        /**
-         * @description A mark on the session as a whole.
-         * @enum {string}
-         */
-        Flag: "pinned" | "archived" | "trashed";
+        /** @description A mark on the session as a whole. */
+        Flag: "pinned" | "archived" | "trashed" | {
+            /** @description A variant of a newer version, kept as it was written. */
+            other: unknown;
+        };
         /** @description A name, a message or an answer with all the words. */
         FoundBody: {
             archived: boolean;
@@ -2030,11 +2259,30 @@ export interface components {
         Healthy: {
             status: string;
         };
-        /**
-         * @description What took a run's worker away.
-         * @enum {string}
-         */
-        InterruptReason: "crash" | "shutdown_timeout" | "restart_timeout" | "spool_full";
+        IdAsked: {
+            /**
+             * Format: uuid
+             * @description An id that no session has.
+             */
+            id: string;
+        };
+        IdsBody: {
+            /** @description The ids that lead to the session, the oldest first. */
+            ids: string[];
+        };
+        /** @description What took a run's worker away. */
+        InterruptReason: "crash" | "shutdown_timeout" | "restart_timeout" | "spool_full" | "lost_node" | {
+            /** @description A variant of a newer version, kept as it was written. */
+            other: unknown;
+        };
+        /** @description Where an earlier run of an answer ended before it was done. */
+        Interruption: {
+            marker: components["schemas"]["Marker"];
+            /** @description Characters of that part's text before it; 0 for a call or a message. */
+            offset: number;
+            /** @description Index of the part in which, or after which, the run ended. */
+            part: number;
+        };
         /** @description It is durable. */
         Kept: {
             /**
@@ -2176,6 +2424,7 @@ export interface components {
             device?: string | null;
             first_seen?: components["schemas"]["Time"] | null;
             kind: components["schemas"]["MarkerKind"];
+            reason?: components["schemas"]["InterruptReason"] | null;
             run: components["schemas"]["RunId"];
             text: string;
         };
@@ -2183,7 +2432,7 @@ export interface components {
          * @description The kinds of marker.
          * @enum {string}
          */
-        MarkerKind: "stopped" | "failed" | "interrupted" | "recovering" | "recovered";
+        MarkerKind: "stopped" | "failed" | "interrupted" | "recovering" | "recovered" | "output_limit" | "other";
         MeBody: components["schemas"]["UserBody"] & {
             has_password: boolean;
             /** @description How many there are. */
@@ -2373,9 +2622,6 @@ export interface components {
                 message: components["schemas"]["Message"];
                 turn: components["schemas"]["TurnId"];
             };
-        } | {
-            /** @description An earlier run of this answer did not complete; the next one went on. */
-            marker: components["schemas"]["Marker"];
         };
         PasskeyBody: {
             /** Format: int64 */
@@ -2409,14 +2655,14 @@ export interface components {
         };
         /** @description A piece of a run's output. */
         Piece: {
-            Text: string;
+            text: string;
         } | {
-            Reasoning: string;
+            reasoning: string;
         } | {
-            Call: components["schemas"]["Call"];
+            call: components["schemas"]["Call"];
         } | {
             /** @description A message that went into the run. */
-            Steered: {
+            steered: {
                 message: components["schemas"]["Message"];
                 turn: components["schemas"]["TurnId"];
             };
@@ -2453,11 +2699,11 @@ export interface components {
             model?: string | null;
             text?: string;
         };
-        /**
-         * @description What a message does when a run is going on.
-         * @enum {string}
-         */
-        PostMode: "queue" | "steer" | "interrupt";
+        /** @description What a message does when a run is going on. */
+        PostMode: "queue" | "steer" | "interrupt" | {
+            /** @description A variant of a newer version, kept as it was written. */
+            other: unknown;
+        };
         PreferencesBody: {
             busy: components["schemas"]["BusyName"];
             /** @description Whether the first steps were shown. */
@@ -2518,6 +2764,8 @@ export interface components {
         Queued: {
             message: components["schemas"]["Message"];
             mode: components["schemas"]["PostMode"];
+            /** @description Stop paused it: it waits until the queue is resumed. */
+            paused?: boolean;
             posted_at: components["schemas"]["Time"];
             turn: components["schemas"]["TurnId"];
         };
@@ -2525,6 +2773,8 @@ export interface components {
         QueuedView: {
             message: components["schemas"]["Message"];
             mode: components["schemas"]["PostMode"];
+            /** @description Stop paused it: it waits until the queue is resumed. */
+            paused?: boolean;
             posted_at: components["schemas"]["Time"];
             turn: components["schemas"]["TurnId"];
         };
@@ -2542,12 +2792,12 @@ export interface components {
          * @description Whether more of a run's output may come back from its journal.
          * @enum {string}
          */
-        Recovery: "None" | "Recovering" | "Recovered" | "Neutral";
-        /**
-         * @description What became of a run whose journal could not be read at first.
-         * @enum {string}
-         */
-        RecoveryOutcome: "recovered" | "neutral";
+        Recovery: "none" | "recovering" | "recovered" | "neutral";
+        /** @description What became of a run whose journal could not be read at first. */
+        RecoveryOutcome: "recovered" | "neutral" | {
+            /** @description A variant of a newer version, kept as it was written. */
+            other: unknown;
+        };
         RemoveBody: {
             peer: string;
             platform: string;
@@ -2566,10 +2816,14 @@ export interface components {
         RoleName: "member" | "owner";
         /** @description One attempt of the agent at a turn. */
         Run: {
+            /** @description Whether the model was asked to continue the text before it, so that the seam needs repair. */
+            asked_to_continue: boolean;
             cause: components["schemas"]["RunCause"];
             end?: components["schemas"]["RunEnd"] | null;
             ended_at?: components["schemas"]["Time"] | null;
             id: components["schemas"]["RunId"];
+            /** @description Time of its last output; its start time until there is any. */
+            last_at: components["schemas"]["Time"];
             /** @description What the run brought, in the order in which it happened. */
             pieces: components["schemas"]["Piece"][];
             recovery: components["schemas"]["Recovery"];
@@ -2581,11 +2835,11 @@ export interface components {
             tags: components["schemas"]["TagState"];
             usage: components["schemas"]["Usage"];
         };
-        /**
-         * @description Why a run began.
-         * @enum {string}
-         */
-        RunCause: "message" | "retry" | "continue" | "resume";
+        /** @description Why a run began. */
+        RunCause: "message" | "retry" | "continue" | "resume" | {
+            /** @description A variant of a newer version, kept as it was written. */
+            other: unknown;
+        };
         /** @description How a run ended. */
         RunEnd: "completed" | {
             /** @description A person stopped it; `by_message` when their next message did. */
@@ -2600,11 +2854,21 @@ export interface components {
                 error: string;
             };
         } | {
-            /** @description Its worker is gone. `recovering` when its journal could not be read yet. */
+            /** @description The model reached its output limit. The answer can be continued. */
+            output_limit: {
+                /** Format: int64 */
+                tokens: number;
+            };
+        } | {
+            /** @description Its worker is gone. `recovering` when its journal could not be read yet; `progress` when the run brought output. */
             interrupted: {
+                progress?: boolean;
                 reason: components["schemas"]["InterruptReason"];
                 recovering?: boolean;
             };
+        } | {
+            /** @description A variant of a newer version, kept as it was written. */
+            other: unknown;
         };
         /**
          * Format: int64
@@ -2707,7 +2971,7 @@ export interface components {
             ids: components["schemas"]["SessionId"][];
             /**
              * Format: int32
-             * @description Runs that ended interrupted since one was completed.
+             * @description Interruptions since a run completed or brought output.
              */
             interrupted_in_a_row: number;
             /** @description The end of the log that this state is the fold of. */
@@ -2757,9 +3021,14 @@ export interface components {
             set_in_environment: string[];
         };
         SettingsChange: {
-            after_crash?: components["schemas"]["AfterCrashConfig"] | null;
+            after_interruption?: components["schemas"]["AfterInterruptionConfig"] | null;
             /** @description At most 20,000 characters, for the next run on; null for none, also when the file says some. */
             instructions?: string | null;
+            /**
+             * Format: int64
+             * @description Seconds, at most 31,536,000; 0 for never. In effect immediately.
+             */
+            resume_within_seconds?: number | null;
             /**
              * Format: int32
              * @description Days, at most 36,500; 0 keeps the trash until it is erased by hand. Looked at every hour.
@@ -2768,9 +3037,14 @@ export interface components {
         };
         /** @description The values at one moment. */
         SettingsValues: {
-            after_crash: components["schemas"]["AfterCrashConfig"];
+            after_interruption: components["schemas"]["AfterInterruptionConfig"];
             /** @description What the model is told before every session. */
             instructions?: string | null;
+            /**
+             * Format: int64
+             * @description An interrupted run resumes by itself only if its last output is at most this many seconds old; 0 for never.
+             */
+            resume_within_seconds: number;
             /**
              * Format: int32
              * @description Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
@@ -2921,9 +3195,12 @@ export interface components {
         Time: number;
         /** @description A session's name and who gave it. */
         Title: {
-            Person: string;
+            person: string;
         } | {
-            Generated: string;
+            generated: string;
+        } | {
+            /** @description The first line of the first message, until there is a better one. */
+            provisional: string;
         };
         TokensBody: {
             tokens: components["schemas"]["CredentialBody"][];
@@ -3030,6 +3307,11 @@ export interface components {
             resume?: components["schemas"]["ResumeMark"] | null;
             run?: components["schemas"]["RunId"] | null;
             seq: components["schemas"]["Seq"];
+            /**
+             * @description Whether the newest run was interrupted three times in a row without new output, so that it no longer resumes by
+             *     itself.
+             */
+            stuck?: boolean;
             tags?: string[];
             title?: string | null;
             trashed: boolean;
@@ -3141,6 +3423,157 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    chats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatsBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    bind_chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BindAsked"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    clear_chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatAsked"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resume_chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatAsked"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    suspend_chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatAsked"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatBody"];
                 };
             };
             default: {
@@ -4783,6 +5216,35 @@ export interface operations {
             };
         };
     };
+    compact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kept"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     go_on: {
         parameters: {
             query?: never;
@@ -4907,6 +5369,98 @@ export interface operations {
             };
         };
     };
+    session_ids: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdsBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_session_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["IdAsked"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kept"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_session_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kept"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     log: {
         parameters: {
             query?: never;
@@ -4976,6 +5530,64 @@ export interface operations {
         };
     };
     put_back: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kept"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    clear_queue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kept"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resume_queue: {
         parameters: {
             query?: never;
             header?: never;

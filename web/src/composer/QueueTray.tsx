@@ -1,10 +1,12 @@
 import { i18n } from "@lingui/core";
-import { CornerDownRight, ListPlus, Pencil, X } from "lucide-react";
+import { CornerDownRight, ListPlus, Pause, Pencil, X } from "lucide-react";
 import { useState } from "react";
 
 import { ask } from "../api/client";
-import type { Queued } from "../log/types";
+import type { QueuedView } from "../log/types";
 import { attempt } from "../shell/attempt";
+import { toComposer } from "../shell/regions";
+import { countOf } from "../shell/words";
 
 /** Messages that wait on the server: every device sees them and can change them. */
 export function QueueTray({
@@ -13,20 +15,47 @@ export function QueueTray({
   busy,
 }: {
   session: string;
-  queue: readonly Queued[];
+  queue: readonly QueuedView[];
   busy: boolean;
 }) {
   if (queue.length === 0) return null;
+  const paused = queue.filter((queued) => queued.paused === true).length;
   return (
-    <ul className="tray" aria-label={i18n.t("Waiting messages")}>
-      {queue.map((queued) => (
-        <Waiting key={queued.turn} session={session} queued={queued} busy={busy} />
-      ))}
-    </ul>
+    <div className="tray">
+      {paused > 0 && <Paused session={session} count={paused} />}
+      <ul aria-label={i18n.t("Waiting messages")}>
+        {queue.map((queued) => (
+          <Waiting key={queued.turn} session={session} queued={queued} busy={busy} />
+        ))}
+      </ul>
+    </div>
   );
 }
 
-function Waiting({ session, queued, busy }: { session: string; queued: Queued; busy: boolean }) {
+/** Stop paused the queue: nothing of it is sent until a person says so. */
+function Paused({ session, count }: { session: string; count: number }) {
+  const change = (act: "resume" | "clear") => {
+    toComposer();
+    void attempt(
+      i18n.t("Couldn't change the queue: the server is unreachable."),
+      ask("POST", `/sessions/${session}/queue/${act}`),
+    );
+  };
+  return (
+    <div className="paused">
+      <Pause aria-hidden="true" />
+      <span className="grow">{i18n.t("Queue paused · {count} waiting", { count: countOf(count) })}</span>
+      <button type="button" className="btn sm" onClick={() => change("resume")}>
+        {i18n.t("Resume")}
+      </button>
+      <button type="button" className="btn sm ghost" onClick={() => change("clear")}>
+        {i18n.t("Clear")}
+      </button>
+    </div>
+  );
+}
+
+function Waiting({ session, queued, busy }: { session: string; queued: QueuedView; busy: boolean }) {
   const [draft, setDraft] = useState<string>();
   const path = `/sessions/${session}/queue/${queued.turn}`;
   const change = (asked: Promise<unknown>) =>

@@ -9,6 +9,7 @@ import { proseOf } from "../log/prose";
 import type { TurnView } from "../log/types";
 import { attempt } from "../shell/attempt";
 import { copy } from "../shell/copy";
+import { toComposer } from "../shell/regions";
 import { ui } from "../shell/ui";
 import { takeBack } from "./undo";
 
@@ -80,12 +81,13 @@ export function AnswerActions({ turn, session, newest, live }: Props & { live: b
         <Act
           label={i18n.t("Retry")}
           act="R"
-          onClick={() =>
+          onClick={() => {
+            toComposer();
             void attempt(
               i18n.t("Couldn't retry: the server is unreachable."),
               ask("POST", `/sessions/${session}/retry`),
-            )
-          }
+            );
+          }}
         >
           <RefreshCw aria-hidden="true" />
         </Act>

@@ -3,6 +3,7 @@
 import { i18n } from "@lingui/core";
 
 import type { Delivery } from "../log/types";
+import { variant } from "../log/variants";
 import { useKnown } from "../shell/use";
 
 export function Delivered({ session, turn }: { session: string; turn: number }) {
@@ -27,13 +28,20 @@ function told({ outcome, to }: Delivery): { words: string; wrong: boolean } {
       words: i18n.t("It may not have arrived on {platform}; it was repeated twice.", { platform }),
       wrong: true,
     };
-  if ("refused" in outcome)
+  const refused = variant(outcome, "refused");
+  if (refused !== undefined)
     return {
-      words: i18n.t("{platform} did not take it: {reason}", { platform, reason: outcome.refused.reason }),
+      words: i18n.t("{platform} did not take it: {reason}", { platform, reason: refused.reason }),
       wrong: true,
     };
+  const withdrawn = variant(outcome, "withdrawn");
+  if (withdrawn !== undefined)
+    return {
+      words: i18n.t("Not sent to {platform}: {reason}", { platform, reason: withdrawn.reason }),
+      wrong: false,
+    };
   return {
-    words: i18n.t("Not sent to {platform}: {reason}", { platform, reason: outcome.withdrawn.reason }),
+    words: i18n.t("The delivery to {platform} ended in a way this version does not know.", { platform }),
     wrong: false,
   };
 }

@@ -1,50 +1,55 @@
 import { i18n } from "@lingui/core";
 import { Trans } from "@lingui/react";
+import type { ReactNode } from "react";
 
 import { ask } from "../api/client";
 import type { Marker } from "../log/types";
 import { attempt } from "../shell/attempt";
 import { clockOf } from "../shell/words";
+import { toComposer } from "../shell/regions";
 import { useOther } from "./device";
+import { endOf, isForMessage } from "./ends";
 
 interface Props {
   marker: Marker;
   /** Given where the turn can go on from it. */
   session?: string;
   newest?: boolean;
-  /** Whether the answer goes on below it. */
-  wentOn?: boolean;
+  /** Whether it was interrupted again and again without new output. */
+  stuck?: boolean;
 }
 
 /** Why an answer is not complete: what is kept first, then what happened, then what can be done. */
-export function MarkerLine({ marker, session, newest = false, wentOn = false }: Props) {
+export function MarkerLine({ marker, session, newest = false, stuck = false }: Props) {
   const can = session !== undefined && newest && marker.kind !== "recovering";
   return (
     <div className={marker.kind === "recovering" ? "mk rec" : "mk"} data-marker={marker.kind}>
-      <Words marker={marker} wentOn={wentOn} />
+      <Words marker={marker} stuck={stuck} />
       {can && (
         <span className="do">
           <button
             type="button"
             className="btn sm"
-            onClick={() =>
+            onClick={() => {
+              toComposer();
               void attempt(
                 i18n.t("Couldn't continue: the server is unreachable."),
                 ask("POST", `/sessions/${session}/continue`),
-              )
-            }
+              );
+            }}
           >
             {i18n.t("Continue")}
           </button>
           <button
             type="button"
             className="btn sm ghost"
-            onClick={() =>
+            onClick={() => {
+              toComposer();
               void attempt(
                 i18n.t("Couldn't retry: the server is unreachable."),
                 ask("POST", `/sessions/${session}/retry`),
-              )
-            }
+              );
+            }}
           >
             {i18n.t("Retry")}
           </button>
@@ -76,71 +81,58 @@ function StoppedBy({ device, time }: { device: string | null | undefined; time: 
   );
 }
 
-function Words({ marker, wentOn }: { marker: Marker; wentOn: boolean }) {
-  const values = { time: clockOf(marker.at) };
-  const components = { 0: <b /> };
+function Words({ marker, stuck }: { marker: Marker; stuck: boolean }) {
   switch (marker.kind) {
     case "stopped":
-      return marker.text.includes("next message") ? (
-        <span>
-          <Trans
-            id="<0>Stopped for your next message.</0> Everything above is kept."
-            components={components}
-          />
-        </span>
+      return isForMessage(marker) ? (
+        <Ended marker={marker}>{i18n.t("Everything above is kept.")}</Ended>
       ) : (
-        <StoppedBy device={marker.device} time={values.time} />
+        <StoppedBy device={marker.device} time={clockOf(marker.at)} />
       );
     case "recovering":
-      return (
-        <span>
-          <Trans
-            id="<0>Interrupted — recovering output…</0> The server restarted at {time}."
-            values={values}
-            components={components}
-          />
-        </span>
-      );
+      return <Ended marker={marker}>{i18n.t("Recovering output…")}</Ended>;
     case "recovered":
-      return (
-        <span>
-          <Trans
-            id="<0>Recovered from the journal.</0> The server was away at {time}."
-            values={values}
-            components={components}
-          />
-        </span>
+      return stuck ? <Stuck /> : <Ended marker={marker}>{i18n.t("The output was recovered.")}</Ended>;
+    case "interrupted":
+      return stuck ? (
+        <Stuck />
+      ) : (
+        <Ended marker={marker}>{i18n.t("Everything that could be read is above.")}</Ended>
       );
+    case "output_limit":
+      return <Ended marker={marker} />;
     case "failed":
       return (
         <span className="err">
           <Trans
             id="<0>The answer could not be finished.</0> Your message is saved."
-            components={components}
+            components={{ 0: <b /> }}
           />{" "}
           {marker.text}
         </span>
       );
     default:
-      if (wentOn) {
-        return (
-          <span>
-            <Trans
-              id="<0>Interrupted</0> at {time} by a server restart, and went on here. Everything above is kept."
-              values={values}
-              components={components}
-            />
-          </span>
-        );
-      }
-      return (
-        <span>
-          <Trans
-            id="<0>Interrupted</0> at {time} by a server restart. Everything that could be read is above."
-            values={values}
-            components={components}
-          />
-        </span>
-      );
+      return <Ended marker={marker}>{i18n.t("Everything above is kept.")}</Ended>;
   }
+}
+
+/** Why it ended, then what is safe. */
+function Ended({ marker, children }: { marker: Marker; children?: ReactNode }) {
+  return (
+    <span>
+      <b>{endOf(marker)}</b>
+      {children !== undefined && <> {children}</>}
+    </span>
+  );
+}
+
+function Stuck() {
+  return (
+    <span>
+      <Trans
+        id="<0>Interrupted three times without new output.</0> It won't resume by itself."
+        components={{ 0: <b /> }}
+      />
+    </span>
+  );
 }

@@ -3,15 +3,24 @@
 import { Trans } from "@lingui/react";
 import { memo } from "react";
 
-import type { Part } from "../log/types";
+import type { Interruption, Part } from "../log/types";
 import { Markdown } from "../markdown/Markdown";
-import { MarkerLine } from "./MarkerLine";
+import { Cuts } from "./Cuts";
 import { Said } from "./Said";
 import { Steps } from "./Steps";
 import { stretchesOf, type Other } from "./trace";
 
+interface Props {
+  parts: readonly Part[];
+  /** Where the answer was interrupted before it was continued. */
+  interruptions?: readonly Interruption[] | undefined;
+  live: boolean;
+}
+
+const NONE: readonly Interruption[] = [];
+
 /** What the agent said and did, in the order in which it happened. */
-export function Parts({ parts, live }: { parts: readonly Part[]; live: boolean }) {
+export function Parts({ parts, interruptions = NONE, live }: Props) {
   const stretches = stretchesOf(parts);
   const end = parts.at(-1);
   const writes = end !== undefined && "text" in end;
@@ -19,11 +28,19 @@ export function Parts({ parts, live }: { parts: readonly Part[]; live: boolean }
     <div className={live ? "parts live" : "parts"}>
       {stretches.map((stretch, place) => {
         const last = place === stretches.length - 1;
+        const next = stretches[place + 1]?.at ?? parts.length;
+        const cuts = interruptions.filter(({ part }) => part >= stretch.at && part < next);
         return "steps" in stretch ? (
           // What an answer ends with stays in sight: it tells what was going on when it was stopped.
-          <Steps key={stretch.at} steps={stretch.steps} folded={!live && !last} live={live && last} />
+          <Steps
+            key={stretch.at}
+            steps={stretch.steps}
+            folded={!live && !last}
+            live={live && last}
+            cuts={cuts}
+          />
         ) : (
-          <OnePart key={stretch.at} part={stretch.part} live={live && last} />
+          <OnePart key={stretch.at} part={stretch.part} live={live && last} cuts={cuts} />
         );
       })}
       {/* Behind prose it stands in the line, drawn by its style. */}
@@ -32,15 +49,34 @@ export function Parts({ parts, live }: { parts: readonly Part[]; live: boolean }
   );
 }
 
-const OnePart = memo(function OnePart({ part, live }: { part: Other; live: boolean }) {
-  if ("text" in part) return <Markdown text={part.text} live={live} />;
-  if ("marker" in part) return <MarkerLine marker={part.marker} wentOn />;
-  return (
-    <div className="steered">
-      <div className="who">
-        <Trans id="<0>You</0> steered the agent here" components={{ 0: <b /> }} />
+interface PartProps {
+  part: Other;
+  live: boolean;
+  cuts: readonly Interruption[];
+}
+
+const OnePart = memo(
+  function OnePart({ part, live, cuts }: PartProps) {
+    if ("text" in part) return <Markdown text={part.text} live={live} cuts={cuts} />;
+    return (
+      <div className="steered">
+        <Cuts of={cuts.map(({ marker }) => marker)} />
+        <div className="who">
+          <Trans id="<0>You</0> steered the agent here" components={{ 0: <b /> }} />
+        </div>
+        <Said message={part.steered.message} />
       </div>
-      <Said message={part.steered.message} />
-    </div>
+    );
+  },
+  (one, other) => one.part === other.part && one.live === other.live && sameCuts(one.cuts, other.cuts),
+);
+
+function sameCuts(one: readonly Interruption[], other: readonly Interruption[]): boolean {
+  return (
+    one.length === other.length &&
+    one.every(({ marker: { run, kind } }, at) => {
+      const marker = other[at]?.marker;
+      return marker?.run === run && marker.kind === kind;
+    })
   );
-});
+}

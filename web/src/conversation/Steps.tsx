@@ -4,8 +4,10 @@ import { i18n } from "@lingui/core";
 import { Brain, ChevronRight, Terminal } from "lucide-react";
 import { memo, useState, type ReactNode } from "react";
 
+import type { Interruption } from "../log/types";
 import { CopyButton } from "../markdown/Code";
 import { useRemembered } from "../shell/remembered";
+import { Cuts } from "./Cuts";
 import { failuresOf, gistOf, kindsOf, readable, verbOf, type Call, type Step } from "./trace";
 
 interface Props {
@@ -14,9 +16,11 @@ interface Props {
   folded: boolean;
   /** Whether the last of them is what the agent does now. */
   live: boolean;
+  /** Where the answer was interrupted among them. */
+  cuts: readonly Interruption[];
 }
 
-export function Steps({ steps, folded, live }: Props) {
+export function Steps({ steps, folded, live, cuts }: Props) {
   const [open, choose] = useRemembered("steps");
   // What a person opened while it was live is not closed when the answer goes on.
   const [reading, setReading] = useState(false);
@@ -29,6 +33,7 @@ export function Steps({ steps, folded, live }: Props) {
   };
   return (
     <div className="trace">
+      <Cuts of={cuts.map(({ marker }) => marker)} />
       <button type="button" className="row" aria-expanded={shown} hidden={!together} onClick={toggle}>
         <ChevronRight className="chev" aria-hidden="true" />
         <Terminal aria-hidden="true" />

@@ -126,6 +126,7 @@ export function Thread({ session, view, earlier, children }: Props) {
                 session={session}
                 newest={at === newest.length - 1}
                 live={at === newest.length - 1 && view?.run != null}
+                stuck={at === newest.length - 1 && view?.stuck === true}
                 place={placeOf(earlier.missing + settled.length + at, count)}
               />
             ))}

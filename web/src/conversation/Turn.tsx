@@ -23,11 +23,13 @@ interface Props {
   session: string;
   newest: boolean;
   live: boolean;
+  /** Whether it was interrupted again and again without new output. */
+  stuck?: boolean;
   place: { "aria-posinset": number; "aria-setsize": number };
 }
 
 export const Turn = memo(
-  function Turn({ turn, session, newest, live, place }: Props) {
+  function Turn({ turn, session, newest, live, stuck = false, place }: Props) {
     const away = useKnown(({ link }) => link.kind === "away");
     const editing = useUi(({ editing }) => editing?.session === session && editing.turn === turn.turn);
     const parts = turn.answer?.parts ?? [];
@@ -60,9 +62,16 @@ export const Turn = memo(
               {live && (away ? <LastSeen /> : <Doing parts={parts} since={turn.posted_at} />)}
               <AnswerActions turn={turn} session={session} newest={newest} live={live} />
             </div>
-            <Parts key={turn.answer?.run ?? "none"} parts={parts} live={live} />
+            <Parts
+              key={turn.answer?.run ?? "none"}
+              parts={parts}
+              interruptions={turn.answer?.interruptions}
+              live={live}
+            />
             <Delivered session={session} turn={turn.turn} />
-            {turn.marker != null && <MarkerLine marker={turn.marker} session={session} newest={newest} />}
+            {turn.marker != null && (
+              <MarkerLine marker={turn.marker} session={session} newest={newest} stuck={stuck} />
+            )}
           </div>
         )}
       </article>
@@ -72,6 +81,7 @@ export const Turn = memo(
     one.turn === other.turn &&
     one.live === other.live &&
     one.newest === other.newest &&
+    one.stuck === other.stuck &&
     one.place["aria-setsize"] === other.place["aria-setsize"] &&
     one.place["aria-posinset"] === other.place["aria-posinset"],
 );
@@ -88,6 +98,7 @@ function knotOf(turn: TurnView): string {
     case "stopped":
     case "interrupted":
     case "failed":
+    case "other":
       return "halt";
     case "recovering":
       return "rec";

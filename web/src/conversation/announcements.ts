@@ -21,6 +21,7 @@ export function useAnnouncements(view: View | undefined): void {
     if (marker === "stopped") announce(i18n.t("Stopped. Everything is kept."));
     if (marker === "recovering") announce(i18n.t("Interrupted. Recovering output."));
     if (marker === "recovered") announce(i18n.t("Recovered from the journal."));
+    if (marker === "output_limit") announce(i18n.t("Reached the output limit."));
   }, [run, marker, view === undefined]);
 }
 

@@ -99,7 +99,7 @@ function watchFor(blow: Blow | undefined, writing: boolean): string {
     return i18n.t("Cut. The agent writes on at the server; watch the line under the header, then the text.");
   if (blow?.kind === "broken")
     return i18n.t(
-      "Broken, as by a crash. Watch the last word: a marker comes, and the answer goes on below it.",
+      "Broken, as by a crash. Watch the last word: the answer continues there, and a diamond in the margin says why it was interrupted.",
     );
   return writing
     ? i18n.t(

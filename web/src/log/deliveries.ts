@@ -45,6 +45,11 @@ export function arrived(
   return editPart(deliveries, answer, part, (known) => ({ ...known, receipt }));
 }
 
+/** Notes that the chat was told that `run` resumes the answer. */
+export function notified(deliveries: readonly Delivery[], answer: number, run: number): Delivery[] {
+  return edit(deliveries, answer, (known) => ({ ...known, notified: run }));
+}
+
 export function ended(deliveries: readonly Delivery[], answer: number, outcome: DeliveryOutcome): Delivery[] {
   const after = edit(deliveries, answer, (known) => ({ ...known, outcome }));
   let over = after.filter((known) => known.outcome != null).length - ENDED_MAX;

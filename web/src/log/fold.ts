@@ -3,8 +3,11 @@
 
 import * as deliveries from "./deliveries";
 import { abandoned, begun, completed, ended, owes, reassigned, taken } from "./memory";
+import { charactersOf, joined } from "./parts";
 import * as tags from "./tags";
+import { provisional, titleText } from "./title";
 import type { Call, Entry, Event, EventOf, Piece, Queued, Run, RunEnd, State, Turn } from "./types";
+import { variant } from "./variants";
 
 const TURNS_MAX = 64;
 const STATE_BYTES_MAX = 256 * 1024;
@@ -41,10 +44,17 @@ export function fold(state: State, entries: readonly Entry[]): State {
 function needAfter(before: State["needs"], event: Event): State["needs"] {
   const end = said(event, "run_ended")?.end;
   if (end !== undefined) {
-    if (typeof end === "object" && "failed" in end) return "failed";
-    return typeof end === "object" && "interrupted" in end ? "interrupted" : null;
+    if (variant(end, "failed") !== undefined) return "failed";
+    return variant(end, "interrupted") !== undefined ? "interrupted" : null;
   }
-  const over = ["run_started", "session_branched", "turns_undone", "session_cleared", "answer_chosen"];
+  const over = [
+    "run_started",
+    "session_branched",
+    "turns_undone",
+    "session_cleared",
+    "answer_chosen",
+    "queue_paused",
+  ];
   return over.some((kind) => kind in event) ? null : before;
 }
 
@@ -79,7 +89,7 @@ function isHealed(state: State, event: Event): boolean {
 
 function movesActivity(event: Event): boolean {
   const end = said(event, "run_ended")?.end;
-  if (end !== undefined) return !(typeof end === "object" && "interrupted" in end);
+  if (end !== undefined) return variant(end, "interrupted") === undefined;
   const kinds = [
     "session_created",
     "session_branched",
@@ -102,29 +112,35 @@ const ARMS: Apply = {
     user: user ?? state.user,
     created_at: time,
     after: after ?? null,
-    title: title == null ? null : { Person: title },
+    title: title == null ? null : { person: title },
   }),
   session_branched: (state, { id, from }, { time }) => beginBranch(state, id, from, time),
-  session_renamed: (state, { title }) => ({ ...state, title: { Person: title } }),
+  session_renamed: (state, { title }) => ({ ...state, title: { person: title } }),
   title_generated: (state, { title }) =>
-    state.title != null && "Person" in state.title ? state : { ...state, title: { Generated: title } },
+    state.title != null && "person" in state.title ? state : { ...state, title: { generated: title } },
   flag_set: (state, { flag, on }, { time }) => {
     if (flag === "pinned") return { ...state, pinned: on };
     if (flag === "archived") return { ...state, archived: on };
-    return { ...state, trashed: on, trashed_at: on ? (state.trashed_at ?? time) : null };
+    if (flag === "trashed")
+      return { ...state, trashed: on, trashed_at: on ? (state.trashed_at ?? time) : null };
+    return state;
   },
   tags_set: (state, { tags }) => ({ ...state, tags }),
   project_set: (state, { project }) => ({ ...state, project: project ?? null }),
   id_added: (state, { id }) => ({ ...state, ids: [...state.ids, id] }),
   id_removed: (state, { id }) => ({ ...state, ids: state.ids.filter((other) => other !== id) }),
   message_posted: (state, { message, mode }, { seq, time }) => {
-    const queued: Queued = { turn: seq, message, posted_at: time, mode };
-    return { ...state, queue: mode === "interrupt" ? [queued, ...state.queue] : [...state.queue, queued] };
+    const queued: Queued = { turn: seq, message, posted_at: time, mode, paused: false };
+    const queue = mode === "interrupt" ? [queued, ...state.queue] : [...state.queue, queued];
+    return { ...state, queue, title: state.title ?? provisional(message) };
   },
   queued_edited: (state, { turn, message, mode }) => ({
     ...state,
     queue: state.queue.map((queued) =>
-      queued.turn === turn ? { ...queued, message, mode: mode ?? queued.mode } : queued,
+      // A message that is to do something else from now on waits for no one.
+      queued.turn === turn
+        ? { ...queued, message, ...(mode == null ? {} : { mode, paused: false }) }
+        : queued,
     ),
   }),
   queued_removed: (state, { turn }) => ({
@@ -134,9 +150,15 @@ const ARMS: Apply = {
   message_steered: (state, { turn, run }) => steer(state, turn, run),
   message_edited: (state, { turn, message }, { seq, time }) => {
     const hidden = hideFrom(state, turn);
-    const queued: Queued = { turn: seq, message, posted_at: time, mode: "interrupt" };
-    return { ...hidden, queue: [queued, ...hidden.queue] };
+    const queued: Queued = { turn: seq, message, posted_at: time, mode: "interrupt", paused: false };
+    const queue = [queued, ...hidden.queue];
+    return { ...hidden, queue, title: hidden.title ?? provisional(message) };
   },
+  queue_paused: (state) => ({ ...state, queue: state.queue.map((queued) => ({ ...queued, paused: true })) }),
+  queue_resumed: (state) => ({
+    ...state,
+    queue: state.queue.map((queued) => ({ ...queued, paused: false })),
+  }),
   turns_undone: (state, { from }) => hideFrom(state, from),
   turns_put_back: (state) => {
     const undone = state.undone.at(-1);
@@ -161,7 +183,7 @@ const ARMS: Apply = {
   }),
   recovery_settled: (state, { run, outcome }) => {
     const recovering = state.recovering.filter((known) => known.run !== run);
-    const recovery = outcome === "recovered" ? "Recovered" : "Neutral";
+    const recovery = outcome === "recovered" ? "recovered" : "neutral";
     return editRun({ ...state, recovering }, run, (known) => ({ ...known, ...tags.finish(known), recovery }));
   },
   context_compacted: (state, { summary, through }) => ({ ...state, summary: { text: summary, through } }),
@@ -194,6 +216,10 @@ const ARMS: Apply = {
     ...state,
     deliveries: deliveries.arrived(state.deliveries ?? [], answer, part, receipt),
   }),
+  chat_notified: (state, { answer, run }) => ({
+    ...state,
+    deliveries: deliveries.notified(state.deliveries ?? [], answer, run),
+  }),
   delivery_ended: (state, { answer, outcome }) => ({
     ...state,
     deliveries: deliveries.ended(state.deliveries ?? [], answer, outcome),
@@ -202,7 +228,11 @@ const ARMS: Apply = {
 
 function apply(state: State, entry: Entry): State {
   const run = outputOf(entry.event);
-  if (run !== undefined) return editRun(state, run, (known) => output(known, entry.event));
+  if (run !== undefined)
+    return editRun(state, run, (known) => ({
+      ...output(known, entry.event),
+      last_at: Math.max(known.last_at, entry.time),
+    }));
   for (const [kind, told] of Object.entries(entry.event)) {
     // Kinds of a later version are kept by the server and skipped here.
     const arm = ARMS[kind as Kinds] as ((state: State, said: unknown, entry: Entry) => State) | undefined;
@@ -214,12 +244,15 @@ function apply(state: State, entry: Entry): State {
 /** What a run's own output changes in it. */
 function output(run: Run, event: Event): Run {
   const step = said(event, "step_started");
-  if (step !== undefined) return { ...run, ...tags.finish(run), tags: tags.START, steps: step.step };
+  if (step !== undefined) {
+    const asked_to_continue = run.asked_to_continue || step.asked_to_continue === true;
+    return { ...run, ...tags.finish(run), tags: tags.START, steps: step.step, asked_to_continue };
+  }
   const text = said(event, "text_added");
   if (text !== undefined) return { ...run, ...tags.feed(run, text.text) };
   const reasoning = said(event, "reasoning_added");
   if (reasoning !== undefined) {
-    return { ...run, pieces: tags.push(run.pieces, "Reasoning", reasoning.text) };
+    return { ...run, pieces: tags.push(run.pieces, "reasoning", reasoning.text) };
   }
   const drafted = said(event, "call_drafted");
   if (drafted !== undefined) {
@@ -236,12 +269,12 @@ function output(run: Run, event: Event): Run {
       ...call,
       arguments: asked.arguments,
       provider_call: asked.provider_call ?? null,
-      state: "Asked",
+      state: "asked",
     }));
   }
   const finished = said(event, "call_finished");
   if (finished !== undefined) {
-    return editCall(run, finished.call, "", (call) => ({ ...call, state: { Finished: finished.outcome } }));
+    return editCall(run, finished.call, "", (call) => ({ ...call, state: { finished: finished.outcome } }));
   }
   const used = said(event, "usage_reported")?.usage;
   if (used === undefined) return run;
@@ -254,13 +287,13 @@ function output(run: Run, event: Event): Run {
 }
 
 function editCall(run: Run, no: number, tool: string, edit: (call: Call) => Call): Run {
-  const at = run.pieces.findLastIndex((piece) => "Call" in piece && piece.Call.no === no);
+  const at = run.pieces.findLastIndex((piece) => "call" in piece && piece.call.no === no);
   const known = run.pieces[at];
-  if (known !== undefined && "Call" in known) {
-    return { ...run, pieces: run.pieces.with(at, { Call: edit(known.Call) }) };
+  if (known !== undefined && "call" in known) {
+    return { ...run, pieces: run.pieces.with(at, { call: edit(known.call) }) };
   }
-  const call: Call = { no, tool, arguments: "", provider_call: null, state: "Drafted" };
-  return { ...run, pieces: [...run.pieces, { Call: edit(call) }] };
+  const call: Call = { no, tool, arguments: "", provider_call: null, state: "drafted" };
+  return { ...run, pieces: [...run.pieces, { call: edit(call) }] };
 }
 
 /** Finds a run that may still take output: in the visible turns, or in those just taken back. */
@@ -296,8 +329,10 @@ function newRun(id: number, cause: Run["cause"], spool: number | null, started_a
     usage: { input_tokens: 0, output_tokens: 0 },
     end: null,
     ended_at: null,
-    recovery: "None",
+    recovery: "none",
     tags: tags.START,
+    asked_to_continue: false,
+    last_at: started_at,
   };
 }
 
@@ -307,7 +342,7 @@ function beginBranch(state: State, id: string, origin: string, time: number): St
     ...run,
     ...tags.finish(run),
     ...(run.end == null ? { end: { stopped: {} }, ended_at: time } : {}),
-    recovery: run.recovery === "Recovering" ? "Neutral" : run.recovery,
+    recovery: run.recovery === "recovering" ? "neutral" : run.recovery,
   });
   const title = state.title;
   return {
@@ -329,7 +364,7 @@ function beginBranch(state: State, id: string, origin: string, time: number): St
     resume: null,
     memory: abandoned(),
     deliveries: [],
-    title: title == null ? null : { Generated: "Person" in title ? title.Person : title.Generated },
+    title: title == null || "provisional" in title ? title : { generated: titleText(title) },
   };
 }
 
@@ -373,11 +408,8 @@ export function answers(turn: Turn): Run[][] {
 function lettersOf(state: State, { turn, answer }: { turn: number; answer: number }): number {
   const known = state.turns.find(({ id }) => id === turn);
   const runs = known === undefined ? [] : answers(known).find(([first]) => first?.id === answer);
-  const pieces = (runs ?? []).flatMap((run) => run.pieces);
-  const texts = pieces.flatMap((piece) =>
-    "text" in piece && typeof piece.text === "string" ? [piece.text] : [],
-  );
-  return texts.reduce((sum, text) => sum + [...text].length, 0);
+  const { parts } = joined(runs ?? []);
+  return parts.reduce((sum, part) => sum + ("text" in part ? charactersOf(part.text) : 0), 0);
 }
 
 /** Where a run goes among the others: after the answer that it goes on with, or last. */
@@ -412,10 +444,14 @@ function forgetOldest(turn: Turn): Turn {
 
 function endRun(before: State, turn: number, run: number, end: RunEnd, time: number): State {
   let state: State = before.open_run === run ? { ...before, open_run: null } : before;
-  const interrupted = typeof end === "object" && "interrupted" in end ? end.interrupted : undefined;
+  const interrupted = variant(end, "interrupted");
   if (interrupted !== undefined) {
-    state = { ...state, interrupted_in_a_row: state.interrupted_in_a_row + 1 };
+    // Output since the last interruption proves that the answer moves on.
+    const before = interrupted.progress === true ? 0 : state.interrupted_in_a_row;
+    state = { ...state, interrupted_in_a_row: before + 1 };
   } else if (end === "completed") {
+    state = { ...state, interrupted_in_a_row: 0, resume: null };
+  } else if (variant(end, "output_limit") !== undefined) {
     state = { ...state, interrupted_in_a_row: 0, resume: null };
   }
   let spool: number | null = null;
@@ -423,7 +459,7 @@ function endRun(before: State, turn: number, run: number, end: RunEnd, time: num
     spool = known.spool ?? null;
     // The text of a run that is being recovered may go on inside the same tags.
     const rest: Partial<Run> =
-      interrupted?.recovering === true ? { recovery: "Recovering" } : tags.finish(known);
+      interrupted?.recovering === true ? { recovery: "recovering" } : tags.finish(known);
     return { ...known, ...rest, end, ended_at: time };
   });
   if (interrupted?.recovering !== true) return state;
@@ -438,7 +474,7 @@ function steer(state: State, turn: number, run: number): State {
   const queued = state.queue.find((known) => known.turn === turn);
   if (queued === undefined) return state;
   const queue = state.queue.filter((known) => known !== queued);
-  const steered: Piece = { Steered: { turn, message: queued.message } };
+  const steered: Piece = { steered: { turn, message: queued.message } };
   return editRun({ ...state, queue }, run, (known) => {
     const finished = tags.finish(known);
     return { ...known, ...finished, pieces: [...finished.pieces, steered] };
@@ -473,11 +509,11 @@ function sizeOf(turn: Turn): number {
 }
 
 function pieceSize(piece: Piece): number {
-  if ("Text" in piece) return bytes(piece.Text);
-  if ("Reasoning" in piece) return bytes(piece.Reasoning);
-  if ("Steered" in piece) return bytes(piece.Steered.message.text);
-  const { arguments: given, state } = piece.Call;
-  return bytes(given) + (typeof state === "object" ? bytes(state.Finished.content) : 0);
+  if ("text" in piece) return bytes(piece.text);
+  if ("reasoning" in piece) return bytes(piece.reasoning);
+  if ("steered" in piece) return bytes(piece.steered.message.text);
+  const { arguments: given, state } = piece.call;
+  return bytes(given) + (typeof state === "object" ? bytes(state.finished.content) : 0);
 }
 
 /** Lets the oldest turns go once the state is full. The newest turn always stays. */

@@ -1,6 +1,7 @@
 // What a session owes to memory: the twin of the server's `memory.rs`, as far as it is folded.
 
 import type { CommitOutcome, Ledger } from "./types";
+import { variant } from "./variants";
 
 /** What a branch owes: what was completed before is its origin's debt. */
 export function abandoned(): Ledger {
@@ -47,7 +48,10 @@ export function taken(ledger: Ledger, id: number, task: string): Ledger {
 export function ended(ledger: Ledger, id: number, outcome: CommitOutcome): Ledger {
   if (ledger.commit?.id !== id) return ledger;
   if (outcome === "done") return { ...ledger, commit: null, segments: ledger.segments.slice(1) };
-  const { error } = outcome.failed;
-  const segments = ledger.segments.map((known, at) => (at === 0 ? { ...known, error } : known));
+  // What was not surely taken stays owed, also when how it ended is not known here.
+  const error = variant(outcome, "failed")?.error;
+  const segments = ledger.segments.map((known, at) =>
+    at === 0 && error !== undefined ? { ...known, error } : known,
+  );
   return { ...ledger, commit: null, segments };
 }

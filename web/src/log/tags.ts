@@ -9,7 +9,7 @@ const TAGS: readonly (readonly [string, string])[] = [
   ["<reasoning>", "</reasoning>"],
 ];
 
-type Kind = "Text" | "Reasoning";
+type Kind = "text" | "reasoning";
 
 /** Where a run's text stands, and what it has brought. */
 interface Tagged {
@@ -22,19 +22,19 @@ export const START: TagState = { Opening: "" };
 /** Adds to the last piece when it is of the same kind, and otherwise begins one. */
 export function push(pieces: readonly Piece[], kind: Kind, text: string): Piece[] {
   const last = pieces.at(-1);
-  if (kind === "Text") {
-    if (last !== undefined && "Text" in last) return [...pieces.slice(0, -1), { Text: last.Text + text }];
-    return [...pieces, { Text: text }];
+  if (kind === "text") {
+    if (last !== undefined && "text" in last) return [...pieces.slice(0, -1), { text: last.text + text }];
+    return [...pieces, { text }];
   }
-  if (last !== undefined && "Reasoning" in last)
-    return [...pieces.slice(0, -1), { Reasoning: last.Reasoning + text }];
-  return [...pieces, { Reasoning: text }];
+  if (last !== undefined && "reasoning" in last)
+    return [...pieces.slice(0, -1), { reasoning: last.reasoning + text }];
+  return [...pieces, { reasoning: text }];
 }
 
 /** Takes the next text and hands on what is settled. */
 export function feed(run: Tagged, text: string): Tagged {
   const { tags, pieces } = run;
-  if (tags === "Answer") return { tags, pieces: push(pieces, "Text", text) };
+  if (tags === "Answer") return { tags, pieces: push(pieces, "text", text) };
   if ("Opening" in tags) return open(tags.Opening + text, pieces);
   return close(tags.Reasoning.tag, tags.Reasoning.held + text, pieces);
 }
@@ -44,7 +44,7 @@ export function finish(run: Tagged): Tagged {
   const { tags, pieces } = run;
   if (tags === "Answer") return run;
   const [kind, held]: [Kind, string] =
-    "Opening" in tags ? ["Text", tags.Opening] : ["Reasoning", tags.Reasoning.held];
+    "Opening" in tags ? ["text", tags.Opening] : ["reasoning", tags.Reasoning.held];
   return { tags: "Answer", pieces: held === "" ? pieces : push(pieces, kind, held) };
 }
 
@@ -55,7 +55,7 @@ export function flush(run: Tagged): Tagged {
   if ("Opening" in tags) return tags.Opening.trim() === "" ? run : finish(run);
   const { tag, held } = tags.Reasoning;
   if (held === "") return run;
-  return { tags: { Reasoning: { tag, held: "" } }, pieces: push(pieces, "Reasoning", held) };
+  return { tags: { Reasoning: { tag, held: "" } }, pieces: push(pieces, "reasoning", held) };
 }
 
 function open(held: string, pieces: Piece[]): Tagged {
@@ -64,7 +64,7 @@ function open(held: string, pieces: Piece[]): Tagged {
   if (tag >= 0) return close(tag, trimmed.slice((TAGS[tag]?.[0] ?? "").length), pieces);
   if (trimmed === "" || TAGS.some(([open]) => open.startsWith(trimmed)))
     return { tags: { Opening: held }, pieces };
-  return { tags: "Answer", pieces: push(pieces, "Text", held) };
+  return { tags: "Answer", pieces: push(pieces, "text", held) };
 }
 
 function close(tag: number, text: string, pieces: Piece[]): Tagged {
@@ -72,8 +72,8 @@ function close(tag: number, text: string, pieces: Piece[]): Tagged {
   const at = text.indexOf(end);
   if (at >= 0) {
     const rest = text.slice(at + end.length);
-    const before = at > 0 ? push(pieces, "Reasoning", text.slice(0, at)) : pieces;
-    return { tags: "Answer", pieces: rest === "" ? before : push(before, "Text", rest) };
+    const before = at > 0 ? push(pieces, "reasoning", text.slice(0, at)) : pieces;
+    return { tags: "Answer", pieces: rest === "" ? before : push(before, "text", rest) };
   }
   // The longest end of the text that may be the beginning of the closing tag waits for what follows.
   let keep = end.length - 1;
@@ -82,6 +82,6 @@ function close(tag: number, text: string, pieces: Piece[]): Tagged {
   const held = text.slice(text.length - keep);
   return {
     tags: { Reasoning: { tag, held } },
-    pieces: settled === "" ? pieces : push(pieces, "Reasoning", settled),
+    pieces: settled === "" ? pieces : push(pieces, "reasoning", settled),
   };
 }

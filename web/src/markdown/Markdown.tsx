@@ -4,27 +4,65 @@ import { i18n } from "@lingui/core";
 import type { Token, Tokens } from "marked";
 import { Fragment, memo, useContext, useRef, type ReactNode } from "react";
 
+import { Cuts } from "../conversation/Cuts";
+import type { Interruption, Marker } from "../log/types";
 import { Code } from "./Code";
 import { Diagram } from "./Diagram";
 import { FormulaView, Growing } from "./FormulaView";
 import { NOTHING, grow, isClosed, type Block, type Blocks } from "./blocks";
 import type { Formula } from "./maths";
 
+interface Props {
+  text: string;
+  live?: boolean;
+  /** Where the text was interrupted before it was continued. */
+  cuts?: readonly Interruption[];
+}
+
 /** Prose; that of a live answer may still grow at its end. */
-export function Markdown({ text, live = false }: { text: string; live?: boolean }) {
+export function Markdown({ text, live = false, cuts = [] }: Props) {
   const known = useRef<Blocks>(NOTHING);
   known.current = grow(known.current, text);
   const { settled, open } = known.current;
   const blocks = [...settled, ...open];
+  const knots = knotsOf(text, blocks, cuts);
   return (
     <div className="prose">
       {blocks.map((block, at) => (
         <Growing key={block.at} value={live && at === blocks.length - 1}>
+          <Cuts of={knots.get(block) ?? []} />
           <OneBlock block={block} />
         </Growing>
       ))}
     </div>
   );
+}
+
+/** The block in which each interruption happened. */
+function knotsOf(
+  text: string,
+  blocks: readonly Block[],
+  cuts: readonly Interruption[],
+): Map<Block, Marker[]> {
+  const knots = new Map<Block, Marker[]>();
+  for (const { offset, marker } of cuts) {
+    const end = placeOf(text, offset);
+    const block = blocks.findLast(({ at }) => at < end) ?? blocks[0];
+    if (block !== undefined) knots.set(block, [...(knots.get(block) ?? []), marker]);
+  }
+  return knots;
+}
+
+/** Where a text goes on behind so many characters. */
+function placeOf(text: string, characters: number): number {
+  let place = 0;
+  let count = 0;
+  for (const letter of text) {
+    if (count === characters) break;
+    count += 1;
+    place += letter.length;
+  }
+  return place;
 }
 
 /** The same element while it is open and when it is settled, so that nothing is drawn anew. */
@@ -56,6 +94,8 @@ function draw(token: Token): ReactNode {
       return <p className="raw">{token.raw}</p>;
     case "space":
     case "def":
+    // The box of a task stands at the beginning of its item.
+    case "checkbox":
       return null;
     default:
       return <p>{token.raw}</p>;
@@ -90,7 +130,9 @@ function List({ token }: { token: Tokens.List }) {
       {item.task && (
         <input type="checkbox" checked={item.checked ?? false} disabled aria-label={i18n.t("Task")} />
       )}
-      <GrowsAtEnd last={at === token.items.length - 1}>{blocks(item.tokens)}</GrowsAtEnd>
+      <GrowsAtEnd last={at === token.items.length - 1}>
+        {item.task ? <div>{blocks(item.tokens)}</div> : blocks(item.tokens)}
+      </GrowsAtEnd>
     </li>
   ));
   if (!token.ordered) return <ul>{items}</ul>;
@@ -151,6 +193,8 @@ function span(token: Token): ReactNode {
       return <FormulaView token={token as Formula} />;
     case "br":
       return <br />;
+    case "checkbox":
+      return null;
     case "link":
       return <Link token={token as Tokens.Link} />;
     case "image":

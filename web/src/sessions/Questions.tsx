@@ -23,6 +23,8 @@ export default function Questions({ question }: { question: Question }) {
       return <TagChoice sessions={question.sessions} />;
     case "share":
       return <ShareDialog session={question.session} closed={answered} />;
+    case "clear":
+      return <Clear session={question.session} />;
     case "erase":
       return <Erase sessions={question.sessions} />;
     case "empty_trash":
@@ -51,6 +53,21 @@ function Rename({ session }: { session: string }) {
         {i18n.t("Name of the session")}
         <input name="name" defaultValue={title} autoFocus required />
       </label>
+    </Dialog>
+  );
+}
+
+function Clear({ session }: { session: string }) {
+  return (
+    <Dialog
+      title={i18n.t("Clear the conversation?")}
+      word={i18n.t("Clear")}
+      failed={i18n.t("Couldn't clear the conversation: the server is unreachable.")}
+      danger
+      act={() => ask("POST", `/sessions/${session}/clear`)}
+      closed={answered}
+    >
+      <p>{i18n.t("The session starts over without its messages. The log and exports keep them.")}</p>
     </Dialog>
   );
 }

@@ -41,6 +41,14 @@ export function erase(session: string): Promise<unknown> {
   return ask("DELETE", `/sessions/${session}`);
 }
 
+/** The model reads a summary from now on; the conversation stays as it is. */
+export function compact(session: string): void {
+  const compacting = ask("POST", `/sessions/${session}/compact`).then(() =>
+    announce(i18n.t("Context compacted. The conversation stays as it is.")),
+  );
+  void attempt(i18n.t("Couldn't compact the context: the server is unreachable."), compacting);
+}
+
 export function pin(line: Line): void {
   const pinned = !line.pinned;
   void attempt(

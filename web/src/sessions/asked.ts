@@ -10,6 +10,7 @@ export type Question =
   | { kind: "move"; sessions: readonly string[] }
   | { kind: "tags"; sessions: readonly string[] }
   | { kind: "share"; session: string }
+  | { kind: "clear"; session: string }
   | { kind: "erase"; sessions: readonly string[] }
   | { kind: "empty_trash" }
   /** None makes a new one. */

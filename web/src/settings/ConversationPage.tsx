@@ -12,7 +12,9 @@ import { useKnown } from "../shell/use";
 import { prefer } from "./preferences";
 import { Choice, Switch } from "./Choice";
 
-export type ServerSettings = Schemas["SettingsBody"];
+export type ServerSettings = Omit<Schemas["SettingsBody"], "after_crash"> & {
+  after_interruption: "continue" | "wait";
+};
 
 export function ConversationPage() {
   const owner = useKnown(({ user }) => user?.role === "owner");
@@ -90,10 +92,10 @@ function OfServer({ settings, asked }: { settings: ServerSettings; asked: Asked<
     <>
       <section>
         <Choice
-          title={i18n.t("After a crash of the server")}
-          name="after_crash"
-          value={settings.after_crash}
-          disabled={fixed.includes("after_crash")}
+          title={i18n.t("After an interruption")}
+          name="after_interruption"
+          value={settings.after_interruption}
+          disabled={fixed.includes("after_interruption")}
           options={[
             [
               "continue",
@@ -102,9 +104,9 @@ function OfServer({ settings, asked }: { settings: ServerSettings; asked: Asked<
             ],
             ["wait", i18n.t("Wait"), i18n.t("It waits until somebody presses Continue.")],
           ]}
-          choose={(after_crash) => void change({ after_crash })}
+          choose={(after_interruption) => void change({ after_interruption })}
         />
-        {fixed.includes("after_crash") && <Fixed />}
+        {fixed.includes("after_interruption") && <Fixed />}
       </section>
       <section>
         <form className="form" onSubmit={(event) => void keep(event)} onChange={() => setSaved(false)}>

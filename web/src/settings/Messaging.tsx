@@ -1,7 +1,8 @@
-// Messaging platforms: how each is, who is let in, and who waits to be.
+// Messaging platforms: how each is, who is let in, who waits to be, and which sessions chats speak in.
 
 import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
+import { Link } from "wouter";
 
 import { ask, type Schemas } from "../api/client";
 import { Loaded, useAsked } from "../shell/asked";
@@ -22,6 +23,7 @@ export function Messaging() {
           <Platforms gateway={gateway} />
           <Strangers gateway={gateway} again={asked.again} />
           <Peers gateway={gateway} again={asked.again} />
+          <Chats />
         </>
       )}
     </Loaded>
@@ -180,5 +182,60 @@ function Peers({ gateway, again }: { gateway: Gateway; again: () => Promise<void
         ))}
       </ul>
     </section>
+  );
+}
+
+function Chats() {
+  const asked = useAsked<Schemas["ChatsBody"]>("/chats");
+  return (
+    <section>
+      <h3>{i18n.t("Your chats")}</h3>
+      <Loaded asked={asked}>
+        {({ chats }) => (
+          <>
+            {chats.length === 0 && <p className="dim">{i18n.t("No chat belongs to your sessions yet.")}</p>}
+            <ul className="rows" aria-label={i18n.t("Your chats")}>
+              {chats.map((chat) => (
+                <Chat key={chat.chat} of={chat} again={asked.again} />
+              ))}
+            </ul>
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function Chat({ of, again }: { of: Schemas["ChatBody"]; again: () => Promise<void> }) {
+  const { chat, platform, session, suspended } = of;
+  const doing = useDoing();
+  const change = async (what: "suspend" | "resume") => {
+    await doing.run(i18n.t("Couldn't change the chat: the server is unreachable."), () =>
+      ask("POST", `/chats/${what}`, { body: { chat } }),
+    );
+    await again();
+  };
+  return (
+    <li className="row-in">
+      <div className="what">
+        <b>{platform}</b>
+        <p className="dim">
+          <Link href={`/s/${session}`}>{i18n.t("Open session")}</Link>
+          {suspended && <> · {i18n.t("Suspended: the next message begins a new session.")}</>}
+        </p>
+        <Problem of={doing} />
+      </div>
+      <div className="do">
+        <button
+          type="button"
+          className="btn sm"
+          disabled={doing.busy}
+          title={chat}
+          onClick={() => void change(suspended ? "resume" : "suspend")}
+        >
+          {suspended ? i18n.t("Resume") : i18n.t("Suspend")}
+        </button>
+      </div>
+    </li>
   );
 }

@@ -15,7 +15,9 @@ const AGAIN = 10_000;
 /** Who is so near to the end follows it. */
 const NEAR = 80;
 
-function read(secret: string, before?: number): Promise<Schemas["SharedBody"]> {
+type SharedBody = Omit<Schemas["SharedBody"], "turns"> & { turns: TurnView[] };
+
+function read(secret: string, before?: number): Promise<SharedBody> {
   const from = before === undefined ? "" : `?before=${before}`;
   return ask("GET", `/shared/${encodeURIComponent(secret)}${from}`);
 }

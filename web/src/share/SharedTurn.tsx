@@ -39,7 +39,12 @@ export const SharedTurn = memo(
               <h2>{i18n.t("Agent")}</h2>
               {live && <span className="k">{i18n.t("Writing")}</span>}
             </div>
-            <Parts key={turn.answer?.run ?? "none"} parts={parts.map(withoutFiles)} live={live} />
+            <Parts
+              key={turn.answer?.run ?? "none"}
+              parts={parts.map(withoutFiles)}
+              interruptions={turn.answer?.interruptions}
+              live={live}
+            />
             <Names files={parts.flatMap(filesOf)} />
             {turn.marker != null && <MarkerLine marker={turn.marker} />}
           </div>

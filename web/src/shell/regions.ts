@@ -16,6 +16,16 @@ function go(by: number): void {
   parts[at < 0 ? 0 : next]?.focus();
 }
 
+/**
+ * Moves the focus from a button that is about to go to the field for the next message. A turn that has the focus keeps it,
+ * and on a touch screen the conversation takes it, because the field would open the keyboard.
+ */
+export function toComposer(): void {
+  if (document.activeElement?.matches("article") === true) return;
+  const place = matchMedia("(hover: hover)").matches ? ".dock textarea" : ".area > .thread";
+  document.querySelector<HTMLElement>(place)?.focus({ preventScroll: true });
+}
+
 const COMMANDS: readonly Command[] = [
   {
     id: "region.next",

@@ -6,12 +6,13 @@ import { useLocation } from "wouter";
 
 import { nameOf, sessionIn } from "../commands/places";
 import type { Known } from "../live/store";
+import { titleText } from "../log/title";
 import { goingAnywhere, goingIn, markOf, titleOf } from "./going";
 import { useKnown } from "./use";
 
 function sessionTitle({ list, sessions }: Known, session: string): string | null | undefined {
   const title = sessions[session]?.state.title;
-  if (title != null) return "Person" in title ? title.Person : title.Generated;
+  if (title != null) return titleText(title);
   return list?.find((line) => line.session === session)?.title;
 }
 

@@ -4,11 +4,13 @@ import { i18n } from "@lingui/core";
 import {
   Archive,
   Download,
+  Eraser,
   Folder,
   Pencil,
   Pin,
   PinOff,
   Share2,
+  Shrink,
   SquareCheck,
   Tag,
   Trash2,
@@ -16,7 +18,7 @@ import {
 } from "lucide-react";
 import { useEffect, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
 
-import { archive, pin, putBack, trash } from "../sessions/acts";
+import { archive, compact, pin, putBack, trash } from "../sessions/acts";
 import { ask, closeMenu, type Menu as Asked } from "../sessions/asked";
 import { exportPath, type ExportFormat } from "../sessions/exports";
 import { lineOf } from "../sessions/lists";
@@ -173,6 +175,16 @@ function SessionItems({ line }: { line: Line }) {
             icon={<Share2 aria-hidden="true" />}
             word={i18n.t("Share")}
             act={() => ask({ kind: "share", session })}
+          />
+          <Item
+            icon={<Shrink aria-hidden="true" />}
+            word={i18n.t("Compact context")}
+            act={() => compact(session)}
+          />
+          <Item
+            icon={<Eraser aria-hidden="true" />}
+            word={i18n.t("Clear conversation")}
+            act={() => ask({ kind: "clear", session })}
           />
         </>
       )}

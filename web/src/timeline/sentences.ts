@@ -2,7 +2,8 @@
 
 import { i18n } from "@lingui/core";
 
-import type { DeliveryOutcome, Event, EventOf, Message, RunEnd } from "../log/types";
+import type { DeliveryOutcome, Event, EventOf, InterruptReason, Message, RunEnd } from "../log/types";
+import { variant } from "../log/variants";
 import { countOf } from "../shell/words";
 
 /** Who or what an entry is about: what filters go by. */
@@ -51,7 +52,7 @@ const SENTENCES: Sentences = {
   session_branched: () => person(i18n.t("The session began as a branch of another one.")),
   session_renamed: ({ title }) => person(i18n.t("You named the session “{title}”.", { title })),
   title_generated: ({ title }) => agent(i18n.t("The agent suggested the name “{title}”.", { title })),
-  flag_set: ({ flag, on }) => person(flagWords(flag, on)),
+  flag_set: ({ flag, on }) => flagWords(flag, on),
   tags_set: ({ tags }) =>
     person(
       tags.length === 0
@@ -69,6 +70,11 @@ const SENTENCES: Sentences = {
   message_posted: ({ message, mode }) => by(postedWords(mode), message),
   queued_edited: ({ message }) => by(i18n.t("You changed a waiting message."), message),
   queued_removed: () => person(i18n.t("You took a waiting message back.")),
+  queue_paused: () =>
+    person(
+      i18n.t("You stopped. Waiting messages are paused, and an interrupted answer won't resume by itself."),
+    ),
+  queue_resumed: () => person(i18n.t("You resumed the waiting messages.")),
   message_steered: () => person(i18n.t("A message went into the running answer.")),
   message_edited: ({ message }) => by(i18n.t("You said a message differently."), message),
   turns_undone: () => person(i18n.t("You took turns back. They stay in History.")),
@@ -83,9 +89,9 @@ const SENTENCES: Sentences = {
   call_drafted: ({ tool }) => agent(i18n.t("The agent prepared to use {tool}.", { tool })),
   call_asked: ({ tool }) => agent(i18n.t("The agent used {tool}.", { tool })),
   call_finished: ({ outcome }) =>
-    outcome.status === "ok"
-      ? agent(i18n.t("The tool answered."))
-      : trouble(i18n.t("The tool answered with an error.")),
+    outcome.status === "error"
+      ? trouble(i18n.t("The tool answered with an error."))
+      : agent(i18n.t("The tool answered.")),
   usage_reported: ({ usage }) =>
     agent(
       i18n.t("The model read {read} tokens and wrote {wrote}.", {
@@ -124,14 +130,15 @@ const SENTENCES: Sentences = {
   memory_reassigned: ({ to }) => server(i18n.t("Turns that wait for memory go to {to}.", { to })),
   memory_commit_started: () => server(i18n.t("The agent began to take turns into memory.")),
   memory_commit_accepted: () => server(i18n.t("The memory took the turns and works on them.")),
-  memory_commit_ended: ({ outcome }) =>
-    outcome === "done"
-      ? server(i18n.t("The turns are in memory."))
-      : trouble(
-          i18n.t("The turns are not in memory yet: {error}. They wait in the journal.", {
-            error: outcome.failed.error,
-          }),
-        ),
+  memory_commit_ended: ({ outcome }) => {
+    if (outcome === "done") return server(i18n.t("The turns are in memory."));
+    const error = variant(outcome, "failed")?.error;
+    return trouble(
+      error === undefined
+        ? i18n.t("The turns are not in memory yet. They wait in the journal.")
+        : i18n.t("The turns are not in memory yet: {error}. They wait in the journal.", { error }),
+    );
+  },
   delivery_owed: ({ to }) =>
     server(i18n.t("The answer goes to the chat with {who}.", { who: to.sender ?? to.peer })),
   delivery_attempted: ({ part }) =>
@@ -139,16 +146,25 @@ const SENTENCES: Sentences = {
   delivery_unsent: () => trouble(i18n.t("It was not sent yet; the platform did not take it.")),
   part_delivered: ({ part }) =>
     server(i18n.t("Message {part} of the answer arrived.", { part: countOf(part + 1) })),
+  chat_notified: () => server(i18n.t("The chat was told that the answer resumes.")),
   delivery_ended: ({ outcome }) => deliveredWords(outcome),
 };
 
-function flagWords(flag: EventOf<"flag_set">["flag"], on: boolean): string {
-  if (flag === "pinned") return on ? i18n.t("You pinned the session.") : i18n.t("You unpinned the session.");
-  if (flag === "archived")
-    return on ? i18n.t("You archived the session.") : i18n.t("You took the session out of the archive.");
-  return on
-    ? i18n.t("You moved the session to the trash.")
-    : i18n.t("You took the session out of the trash.");
+function flagWords(flag: EventOf<"flag_set">["flag"], on: boolean): Sentence {
+  switch (flag) {
+    case "pinned":
+      return person(on ? i18n.t("You pinned the session.") : i18n.t("You unpinned the session."));
+    case "archived":
+      return person(
+        on ? i18n.t("You archived the session.") : i18n.t("You took the session out of the archive."),
+      );
+    case "trashed":
+      return person(
+        on ? i18n.t("You moved the session to the trash.") : i18n.t("You took the session out of the trash."),
+      );
+    default:
+      return unknown();
+  }
 }
 
 function postedWords(mode: EventOf<"message_posted">["mode"]): string {
@@ -158,42 +174,55 @@ function postedWords(mode: EventOf<"message_posted">["mode"]): string {
 
 function startedWords(cause: EventOf<"run_started">["cause"]): Sentence {
   switch (cause) {
-    case "message":
-      return agent(i18n.t("The agent began to answer."));
     case "retry":
       return agent(i18n.t("The agent began another answer, as you asked."));
     case "continue":
       return agent(i18n.t("The agent went on with the answer, as you asked."));
     case "resume":
       return trouble(i18n.t("The agent went on by itself where it was interrupted."));
+    default:
+      return agent(i18n.t("The agent began to answer."));
   }
 }
 
 function endedWords(end: RunEnd): Sentence {
   if (end === "completed") return agent(i18n.t("The answer is complete."));
-  if ("failed" in end)
-    return trouble(i18n.t("The answer could not be finished: {error}", { error: end.failed.error }));
-  if ("stopped" in end) {
-    const { by_message, device }: { by_message?: boolean; device?: string | null } = end.stopped;
+  const failed = variant(end, "failed");
+  if (failed !== undefined)
+    return trouble(i18n.t("The answer could not be finished: {error}", { error: failed.error }));
+  const stopped = variant(end, "stopped");
+  if (stopped !== undefined) {
+    const { by_message, device } = stopped;
     const words =
       by_message === true
         ? i18n.t("Your next message stopped the answer.")
         : i18n.t("You stopped the answer.");
     return { ...person(words), ...(device == null ? {} : { device }) };
   }
-  return trouble(interruptedWords(end.interrupted.reason));
+  const limit = variant(end, "output_limit");
+  if (limit !== undefined) {
+    const tokens = countOf(limit.tokens);
+    return agent(i18n.t("The answer reached the output limit ({tokens} tokens).", { tokens }));
+  }
+  const interrupted = variant(end, "interrupted");
+  if (interrupted !== undefined) return trouble(interruptedWords(interrupted.reason));
+  return server(i18n.t("The answer ended in a way this version does not know."));
 }
 
-function interruptedWords(reason: string): string {
+function interruptedWords(reason: InterruptReason): string {
   switch (reason) {
+    case "crash":
+      return i18n.t("The answer was interrupted: the server stopped unexpectedly. What was written is kept.");
     case "shutdown_timeout":
       return i18n.t("The answer was interrupted: the server was shut down. What was written is kept.");
     case "restart_timeout":
       return i18n.t("The answer was interrupted: the server was restarted. What was written is kept.");
     case "spool_full":
-      return i18n.t("The answer was interrupted: there was no room to keep more. What was written is kept.");
+      return i18n.t("The answer was interrupted: the storage was unavailable. What was written is kept.");
+    case "lost_node":
+      return i18n.t("The answer was interrupted: the server running it was lost. What was written is kept.");
     default:
-      return i18n.t("The answer was interrupted: the server ended. What was written is kept.");
+      return i18n.t("The answer was interrupted. What was written is kept.");
   }
 }
 
@@ -215,9 +244,13 @@ export function sentence(event: object): Sentence {
     return agent(writtenWords(entries, characters));
   }
   // Only what is ours: an event of a newer version may be called as what every object has.
-  if (!Object.hasOwn(SENTENCES, kind)) return server(i18n.t("Something that a newer version writes."));
+  if (!Object.hasOwn(SENTENCES, kind)) return unknown();
   const tell = SENTENCES[kind as Kind] as (said: unknown) => Sentence;
   return tell(said);
+}
+
+function unknown(): Sentence {
+  return server(i18n.t("Something that a newer version writes."));
 }
 
 /** That another writer took the session up. */
@@ -229,7 +262,11 @@ function deliveredWords(outcome: DeliveryOutcome): Sentence {
   if (outcome === "delivered") return server(i18n.t("The answer arrived in its chat."));
   if (outcome === "doubtful")
     return trouble(i18n.t("It is not known whether the answer arrived in its chat; it was repeated."));
-  if ("refused" in outcome)
-    return trouble(i18n.t("The platform refused the answer: {reason}", { reason: outcome.refused.reason }));
-  return server(i18n.t("The answer was not sent on: {reason}", { reason: outcome.withdrawn.reason }));
+  const refused = variant(outcome, "refused");
+  if (refused !== undefined)
+    return trouble(i18n.t("The platform refused the answer: {reason}", { reason: refused.reason }));
+  const withdrawn = variant(outcome, "withdrawn");
+  if (withdrawn !== undefined)
+    return server(i18n.t("The answer was not sent on: {reason}", { reason: withdrawn.reason }));
+  return server(i18n.t("The delivery ended in a way this version does not know."));
 }

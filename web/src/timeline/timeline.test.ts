@@ -26,6 +26,11 @@ const TOLD: Record<string, [said: object, words: string]> = {
   message_posted: [{ message, mode: "queue" }, "You sent a message."],
   queued_edited: [{ message, turn: 1 }, "You changed a waiting message."],
   queued_removed: [{ turn: 1 }, "You took a waiting message back."],
+  queue_paused: [
+    {},
+    "You stopped. Waiting messages are paused, and an interrupted answer won't resume by itself.",
+  ],
+  queue_resumed: [{}, "You resumed the waiting messages."],
   message_steered: [{ run: 1, turn: 2 }, "A message went into the running answer."],
   message_edited: [{ message, turn: 1 }, "You said a message differently."],
   turns_undone: [{ from: 1 }, "You took turns back. They stay in History."],
@@ -68,6 +73,7 @@ const TOLD: Record<string, [said: object, words: string]> = {
   delivery_attempted: [{ answer: 2, part: 0 }, "Message 1 of the answer goes out."],
   delivery_unsent: [{ answer: 2, part: 0 }, "It was not sent yet; the platform did not take it."],
   part_delivered: [{ answer: 2, part: 1, receipt: "9" }, "Message 2 of the answer arrived."],
+  chat_notified: [{ answer: 2, run: 3 }, "The chat was told that the answer resumes."],
   delivery_ended: [{ answer: 2, outcome: "delivered" }, "The answer arrived in its chat."],
 };
 
@@ -94,10 +100,40 @@ test("how a run ended", () => {
     about: "trouble",
     words: "The answer could not be finished: no credit",
   });
-  const reasons = ["crash", "shutdown_timeout", "restart_timeout", "spool_full"];
-  const told = reasons.map((reason) => ended({ interrupted: { reason } }));
-  expect(new Set(told.map(({ words }) => words)).size).toBe(reasons.length);
-  expect(told.every(({ about }) => about === "trouble")).toBe(true);
+  expect(ended({ output_limit: { tokens: 1024 } })).toEqual({
+    about: "agent",
+    words: "The answer reached the output limit (1,024 tokens).",
+  });
+  const reasons = [
+    ["crash", ": the server stopped unexpectedly"],
+    ["shutdown_timeout", ": the server was shut down"],
+    ["restart_timeout", ": the server was restarted"],
+    ["spool_full", ": the storage was unavailable"],
+    ["lost_node", ": the server running it was lost"],
+    ["eclipse", ""],
+  ];
+  for (const [reason, words] of reasons)
+    expect(ended({ interrupted: { reason } })).toEqual({
+      about: "trouble",
+      words: `The answer was interrupted${words}. What was written is kept.`,
+    });
+});
+
+test("a variant of a newer version has a sentence too", () => {
+  for (const other of ["eclipse", { eclipse: { at: 1 } }]) {
+    const events = [
+      { flag_set: { flag: other, on: true } },
+      { message_posted: { message, mode: other } },
+      { run_started: { turn: 1, cause: other } },
+      { run_ended: { run: 1, turn: 1, end: other } },
+      { run_ended: { run: 1, turn: 1, end: { interrupted: { reason: other } } } },
+      { recovery_settled: { run: 1, turn: 1, outcome: other } },
+      { call_finished: { run: 1, call: 1, outcome: { status: other, content: "" } } },
+      { memory_commit_ended: { commit: 1, first: 1, last: 2, outcome: other } },
+      { delivery_ended: { answer: 2, outcome: other } },
+    ];
+    for (const event of events) expect(sentence(event).words).toMatch(/^[A-Z].*\.$/);
+  }
 });
 
 test("a message is told with its words and its device", () => {
@@ -134,7 +170,7 @@ const LOG = [
 test("another writer is told of below the first entry that it wrote", () => {
   expect(linesOf(LOG, "all").map(({ words }) => words)).toEqual([
     "The agent went on by itself where it was interrupted.",
-    "The answer was interrupted: the server ended. What was written is kept.",
+    "The answer was interrupted: the server stopped unexpectedly. What was written is kept.",
     "The server took the session up again (writer 3).",
     "The agent began to answer.",
     "You sent a message.",

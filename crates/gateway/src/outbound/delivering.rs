@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use hub::CommandError;
 use session::{
-    Brought, Delivery, DeliveryOutcome, DeliveryStep, Part, RunId, SessionId, Turn, TurnView, turn_view,
+    Brought, Delivery, DeliveryOutcome, DeliveryStep, Part, RunCause, RunId, SessionId, Turn, TurnView,
+    turn_view,
 };
 use tokio::time::Instant;
 
@@ -36,6 +37,8 @@ struct Told {
     text: String,
     /// Nothing more comes.
     over: bool,
+    /// It was interrupted and will resume: nothing comes for now.
+    waits: bool,
 }
 
 /// What to do next.
@@ -113,6 +116,7 @@ impl<'a> Delivering<'a> {
             let withdrawn =
                 |reason: &str| Next::End(DeliveryOutcome::Withdrawn { reason: reason.to_owned() });
             let next = match self.is_let_in() {
+                Ok(true) if self.tell_resuming(log).await? => Next::Again,
                 Ok(true) => match self.told(log).await? {
                     Some(told) => self.step(log, &told).await?,
                     None => withdrawn("the turn was taken back, or answered again"),
@@ -140,6 +144,28 @@ impl<'a> Delivering<'a> {
         }
     }
 
+    /// Tells the chat that a run resumes its answer, and says whether it did. Recorded before it is sent, so that it is sent
+    /// at most once.
+    async fn tell_resuming(&mut self, log: &mut Log) -> Result<bool, Broken> {
+        let Some((turn, run)) = log.state.open().filter(|(turn, _)| turn.id == self.owed.turn) else {
+            return Ok(false);
+        };
+        let told = self.owed.notified == Some(run.id);
+        if run.cause != RunCause::Resume || told || !is_newest(turn, self.owed.answer) {
+            return Ok(false);
+        }
+        let run_id = run.id;
+        let before = turn.runs.iter().filter(|run| run.id < run_id).max_by_key(|run| run.id);
+        let reason = before.and_then(session::marker).and_then(|marker| marker.reason);
+        log.note(&self.owed, DeliveryStep::Notified { run: run_id }).await?;
+        let key = format!("resuming {} {}", log.handle.session().0, run_id.0);
+        let notice = Outbound::text(words::resuming(reason.as_ref()));
+        if let Err(error) = self.platform.send(&self.to, notice, key).await {
+            tracing::debug!(reason = %error, "a chat was not told that its answer resumes");
+        }
+        Ok(true)
+    }
+
     /// Whether whoever asked may still be answered.
     fn is_let_in(&self) -> Result<bool, RegisterError> {
         let user = self.shared.register.user_of(self.platform.name(), &self.owed.to.peer)?;
@@ -159,7 +185,12 @@ impl<'a> Delivering<'a> {
         };
         let Some(turn) = turn else { return Ok(None) };
         let open = log.state.open().is_some_and(|(open, _)| open.id == self.owed.turn);
-        Ok(Some(Told { text: text_of(&turn, self.before().letters, !open), over: !open }))
+        let newest = log.state.turns.back().is_some_and(|newest| newest.id == self.owed.turn);
+        let waits = !open && newest && self.shared.hub.awaits_resume(&log.state);
+        let over = !open && !waits;
+        let ending = turn.marker.as_ref().filter(|_| over);
+        let ending = ending.and_then(|marker| words::ending(marker, newest && log.state.is_stuck()));
+        Ok(Some(Told { text: text_of(&turn, self.before().letters, ending), over, waits }))
     }
 
     /// What the chat had when the answer went on.
@@ -183,6 +214,7 @@ impl<'a> Delivering<'a> {
 
     /// Brings the first thing that is not as it should be.
     async fn step(&mut self, log: &mut Log, told: &Told) -> Result<Next, Broken> {
+        self.shared.couriers.waits(log.handle.session(), false);
         let abilities = self.platform.abilities();
         let room = abilities.text_max.saturating_sub(abilities.counting.length(words::REPEATED)).max(1);
         let pieces = pieces(&told.text, room, abilities.counting);
@@ -190,6 +222,8 @@ impl<'a> Delivering<'a> {
         for (place, Piece { text, file }) in pieces.iter().enumerate() {
             let at = first + place;
             let closed = told.over || place + 1 < pieces.len();
+            // What is there when an answer is interrupted is shown whole until it resumes.
+            let settled = closed || told.waits;
             let known = self.owed.parts.get(at).cloned().unwrap_or_default();
             let wanted = |attempts: u32| {
                 let doubted = attempts > 1 && !abilities.idempotent;
@@ -202,7 +236,7 @@ impl<'a> Delivering<'a> {
                         continue;
                     }
                     let key = edit_key(log.handle.session(), self.owed.answer, at, &wanted);
-                    let edit = Edit { at, message: MessageId(receipt), wanted, key, closed };
+                    let edit = Edit { at, message: MessageId(receipt), wanted, key, closed: settled };
                     return Ok(self.edit(edit, abilities).await);
                 }
                 None if !closed && (file.is_some() || !self.may_grow(text, abilities)) => break,
@@ -227,6 +261,10 @@ impl<'a> Delivering<'a> {
         }
         if told.over {
             return Ok(Next::End(DeliveryOutcome::Delivered));
+        }
+        if told.waits {
+            self.shared.couriers.waits(log.handle.session(), true);
+            return Ok(Next::Wait(TYPING));
         }
         Ok(self.show_typing().await)
     }
@@ -361,7 +399,7 @@ fn pieces(answer: &str, room: usize, counting: Counting) -> Vec<Piece> {
 }
 
 /// What the agent said behind so many letters, and behind it how it ended.
-fn text_of(turn: &TurnView, mut before: u64, over: bool) -> String {
+fn text_of(turn: &TurnView, mut before: u64, ending: Option<String>) -> String {
     let parts = turn.answer.iter().flat_map(|answer| &answer.parts);
     let mut texts = Vec::new();
     for part in parts {
@@ -375,9 +413,7 @@ fn text_of(turn: &TurnView, mut before: u64, over: bool) -> String {
             texts.push(text.to_owned());
         }
     }
-    if over {
-        texts.extend(turn.marker.as_ref().and_then(words::ending));
-    }
+    texts.extend(ending);
     texts.join("\n\n")
 }
 

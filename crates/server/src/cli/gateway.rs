@@ -21,6 +21,16 @@ pub(crate) enum Gateway {
     Remove { platform: String, peer: String },
     /// Ask a platform who its account is there.
     Test { platform: String },
+    /// List the chats that speak in your sessions.
+    Chats,
+    /// Suspend a chat: its next message begins a new session.
+    Suspend { chat: String },
+    /// Resume a chat: its next message continues in its session.
+    Resume { chat: String },
+    /// Bind a chat to another of your sessions: its next message continues there.
+    Bind { chat: String, session: String },
+    /// Clear the mark that an interruption left on a chat.
+    Clear { chat: String },
 }
 
 impl Gateway {
@@ -54,6 +64,13 @@ impl Gateway {
                 say(&format!("{platform} does not answer well: {}\n", text(&tested, "problem")))?;
                 Ok(ExitCode::FAILURE)
             }
+            Self::Chats => chats(client).await,
+            Self::Suspend { chat } => change(client, "suspend", &json!({ "chat": chat })).await,
+            Self::Resume { chat } => change(client, "resume", &json!({ "chat": chat })).await,
+            Self::Bind { chat, session } => {
+                change(client, "bind", &json!({ "chat": chat, "session": session })).await
+            }
+            Self::Clear { chat } => change(client, "clear", &json!({ "chat": chat })).await,
         }
     }
 }
@@ -100,6 +117,31 @@ async fn status(client: &Client) -> anyhow::Result<ExitCode> {
         say(&format!("{waiting} wait to be let in; `everturn gateway pair` lists them\n"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn chats(client: &Client) -> anyhow::Result<ExitCode> {
+    let told = client.ask(Method::GET, "/chats", None).await?;
+    if lines(&told, "chats").is_empty() {
+        say("No chat speaks in your sessions.\n")?;
+    }
+    for chat in lines(&told, "chats") {
+        say(&line_of(chat))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Changes a chat and says how it is then.
+async fn change(client: &Client, what: &str, body: &Value) -> anyhow::Result<ExitCode> {
+    let chat = client.ask(Method::POST, &format!("/chats/{what}"), Some(body)).await?;
+    say(&line_of(&chat))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line_of(chat: &Value) -> String {
+    let suspended = if chat["suspended"] == true { ", suspended" } else { "" };
+    let resume = chat["resume"]["reason"].as_str();
+    let marked = resume.map_or(String::new(), |reason| format!(", interrupted ({})", plain(reason)));
+    format!("{} in session {}{suspended}{marked}\n", text(chat, "chat"), text(chat, "session"))
 }
 
 async fn pair(client: &Client) -> anyhow::Result<ExitCode> {

@@ -1,8 +1,9 @@
-//! Lists the sessions.
+//! Lists, clears and compacts sessions.
 
 use std::process::ExitCode;
 
 use reqwest::Method;
+use uuid::Uuid;
 
 use super::client::Client;
 use super::terminal::{plain, say};
@@ -16,5 +17,17 @@ pub(crate) async fn run(client: &Client, count: usize) -> anyhow::Result<ExitCod
         let session = line["session"].as_str().unwrap_or_default();
         say(&format!("{session} {going_on} {}  {}\n", time.strftime("%F %T"), plain(title)))?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn clear(client: &Client, session: Uuid) -> anyhow::Result<ExitCode> {
+    client.ask(Method::POST, &format!("/sessions/{session}/clear"), None).await?;
+    say("Cleared. The next message starts over; the log and exports keep the old ones.\n")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn compact(client: &Client, session: Uuid) -> anyhow::Result<ExitCode> {
+    client.ask(Method::POST, &format!("/sessions/{session}/compact"), None).await?;
+    say("Compacted. The model reads a summary from now on; the transcript stays.\n")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -275,7 +275,10 @@ async fn wait_until_quiet(shared: &Shared) {
     loop {
         let view = shared.client.ask(Method::GET, &format!("/sessions/{}", shared.session), None).await;
         if let Ok(view) = view {
-            let quiet = view["run"].is_null() && view["queue"].as_array().is_none_or(Vec::is_empty);
+            let quiet = view["run"].is_null()
+                && view["queue"]
+                    .as_array()
+                    .is_none_or(|queue| queue.iter().all(|queued| queued["paused"] == true));
             let seq = view["seq"].as_u64().unwrap_or(0);
             // A follower that is gone tells nothing more.
             if told.wait_for(|told| *told >= seq).await.is_err() || quiet {

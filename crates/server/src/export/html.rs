@@ -5,7 +5,7 @@ use std::fmt::Write;
 use hub::TranscriptTurn;
 use session::{Attachment, Part};
 
-use super::{Head, call_word, hidden_word, readable, tame};
+use super::{Head, call_word, hidden_word, notes, readable, tame};
 
 /// Nothing may be loaded or run; the style is in the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -76,15 +76,15 @@ pub(super) fn turn(exported: &TranscriptTurn) -> String {
     let many = turn.answers().count() > 1;
     for (at, runs) in turn.answers().enumerate() {
         let number = if many { format!(", answer {}", at + 1) } else { String::new() };
-        for run in runs {
-            writeln!(out, "<h2>Agent{number} <time>{}</time></h2>", readable(run.started_at))
-                .unwrap_or_default();
-            for part in session::parts(run) {
-                write_part(&mut out, &part);
-            }
-            if let Some(marker) = session::marker(run) {
-                writeln!(out, "<p class=\"note\">{}</p>", escaped(&marker.text)).unwrap_or_default();
-            }
+        let Some(first) = runs.first() else { continue };
+        writeln!(out, "<h2>Agent{number} <time>{}</time></h2>", readable(first.started_at))
+            .unwrap_or_default();
+        let joined = session::joined(runs);
+        for part in &joined.parts {
+            write_part(&mut out, part);
+        }
+        for marker in notes(runs, &joined) {
+            writeln!(out, "<p class=\"note\">{}</p>", escaped(&marker)).unwrap_or_default();
         }
     }
     out + "</section>\n"
@@ -109,7 +109,6 @@ fn write_part(out: &mut String, part: &Part) {
             files(out, &message.attachments);
             said
         }
-        Part::Marker(marker) => writeln!(out, "<p class=\"note\">{}</p>", escaped(&marker.text)),
     };
     // Text takes whatever is written into it.
     written.unwrap_or_default();

@@ -33,7 +33,11 @@ pub(super) fn turn(exported: &TranscriptTurn, is_first: bool) -> String {
     let answers: Vec<Value> = exported
         .turn
         .answers()
-        .map(|runs| json!({ "shown": shown(runs), "runs": runs.iter().map(run).collect::<Vec<_>>() }))
+        .map(|runs| {
+            let text: Vec<String> = session::joined(runs).texts().map(str::to_owned).collect();
+            let runs_told: Vec<Value> = runs.iter().map(run).collect();
+            json!({ "shown": shown(runs), "text": text.join("\n\n"), "runs": runs_told })
+        })
         .collect();
     let told = json!({
         "turn": id,
@@ -50,12 +54,14 @@ fn said(message: &Message) -> Value {
 }
 
 fn run(run: &Run) -> Value {
-    let (end, error) = match &run.end {
-        None => ("running", None),
-        Some(RunEnd::Completed) => ("completed", None),
-        Some(RunEnd::Stopped { .. }) => ("stopped", None),
-        Some(RunEnd::Failed { error }) => ("failed", Some(error)),
-        Some(RunEnd::Interrupted { .. }) => ("interrupted", None),
+    let (end, error, reason) = match &run.end {
+        None => ("running", None, None),
+        Some(RunEnd::Completed) => ("completed", None, None),
+        Some(RunEnd::Stopped { .. }) => ("stopped", None, None),
+        Some(RunEnd::Failed { error }) => ("failed", Some(error), None),
+        Some(RunEnd::OutputLimit { .. }) => ("output_limit", None, None),
+        Some(RunEnd::Interrupted { reason, .. }) => ("interrupted", None, Some(reason)),
+        Some(RunEnd::Other(_)) => ("other", None, None),
     };
     json!({
         "run": run.id,
@@ -64,6 +70,7 @@ fn run(run: &Run) -> Value {
         "ended_at": run.ended_at,
         "end": end,
         "error": error,
+        "reason": reason,
         "steps": run.steps,
         "usage": {
             "input_tokens": run.usage.input_tokens,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use hub::TranscriptTurn;
 use session::{Attachment, Part};
 
-use super::{Head, call_word, hidden_word, one_line, readable, tame};
+use super::{Head, call_word, hidden_word, notes, one_line, readable, tame};
 
 /// Words within a line of our own: every sign that means something is escaped.
 fn words(text: &str) -> String {
@@ -137,14 +137,14 @@ pub(super) fn turn(exported: &TranscriptTurn) -> String {
     let many = turn.answers().count() > 1;
     for (at, runs) in turn.answers().enumerate() {
         let number = if many { format!(", answer {}", at + 1) } else { String::new() };
-        for run in runs {
-            writeln!(out, "\n### Agent{number}, {}", readable(run.started_at)).unwrap_or_default();
-            for part in session::parts(run) {
-                write_part(&mut out, &part);
-            }
-            if let Some(marker) = session::marker(run) {
-                writeln!(out, "\n*{}*", words(&marker.text)).unwrap_or_default();
-            }
+        let Some(first) = runs.first() else { continue };
+        writeln!(out, "\n### Agent{number}, {}", readable(first.started_at)).unwrap_or_default();
+        let joined = session::joined(runs);
+        for part in &joined.parts {
+            write_part(&mut out, part);
+        }
+        for marker in notes(runs, &joined) {
+            writeln!(out, "\n*{}*", words(&marker)).unwrap_or_default();
         }
     }
     out
@@ -165,7 +165,6 @@ fn write_part(out: &mut String, part: &Part) {
             files(out, &message.attachments);
             said
         }
-        Part::Marker(marker) => writeln!(out, "\n*{}*", words(&marker.text)),
     };
     // Text takes whatever is written into it.
     written.unwrap_or_default();

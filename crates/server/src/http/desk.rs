@@ -10,10 +10,10 @@ use axum::http::request::Parts;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 use hub::{
-    BoundChat, Clock, Counts, Create, Doing, Hit, Hub, ListFollower, ListQuery, ListRow, SearchQuery,
-    SessionHandle, Shelf, SystemClock, TagCount, Trouble,
+    BoundChat, ChatHandle, ChatStatus, Clock, Counts, Create, Doing, Hit, Hub, ListFollower, ListQuery,
+    ListRow, SearchQuery, SessionHandle, Shelf, SystemClock, TagCount, Trouble,
 };
-use session::{BlobHash, Message, ProjectId, RunId, SessionId, Time, TurnId, UserId};
+use session::{BlobHash, ChatKey, Message, ProjectId, RunId, SessionId, Time, TurnId, UserId};
 use store::people::{By, Credential, Kind, People, PeopleError, Role, Scope};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -230,6 +230,30 @@ impl Desk {
     pub(crate) async fn bindings(&self, session: Uuid) -> Result<Vec<BoundChat>, Problem> {
         let session = self.session(session).await?.session();
         Ok(self.hub().chats_of(session).await?)
+    }
+
+    /// The chats that speak in sessions of this user.
+    pub(crate) async fn chats(&self) -> Result<Vec<(ChatKey, ChatStatus)>, Problem> {
+        let mut chats = Vec::new();
+        for row in self.hub().chats().await? {
+            if self.hub().belongs(row.binding.session, self.user()).await?
+                && let Some(status) = self.hub().chat(row.chat.clone()).status().await?
+            {
+                chats.push((row.chat, status));
+            }
+        }
+        Ok(chats)
+    }
+
+    /// A chat that speaks in a session of this user. One of somebody else is as unknown as one that never was.
+    pub(crate) async fn chat(&self, chat: &str) -> Result<ChatHandle, Problem> {
+        let key = ChatKey::from_text(chat).ok_or_else(no_chat)?;
+        let chat = self.hub().chat(key).of(self.user());
+        let status = chat.status().await?.ok_or_else(no_chat)?;
+        if !self.hub().belongs(status.session, self.user()).await? {
+            return Err(no_chat());
+        }
+        Ok(chat)
     }
 
     pub(crate) async fn list(
@@ -479,6 +503,10 @@ impl Drop for OpenStream {
             *open = open.saturating_sub(1);
         }
     }
+}
+
+pub(crate) fn no_chat() -> Problem {
+    Problem::new(ErrorCode::NoSuchThing, "There is no such chat.")
 }
 
 /// A session that is not there, in the same words whatever the reason.

@@ -75,6 +75,7 @@ error_codes! {
     NotQueued = "not_queued", CONFLICT, "No such message is waiting";
     NotReady = "not_ready", SERVICE_UNAVAILABLE, "The server is starting or stopping";
     NotScratch = "not_scratch", CONFLICT, "The session is not one to break";
+    NothingToCompact = "nothing_to_compact", CONFLICT, "There is nothing to compact";
     NothingToContinue = "nothing_to_continue", CONFLICT, "There is nothing to go on with";
     NothingToPutBack = "nothing_to_put_back", CONFLICT, "There is nothing to put back";
     NothingToRetry = "nothing_to_retry", CONFLICT, "There is no turn to answer again";

@@ -2,11 +2,13 @@
 
 pub(super) mod attachments;
 pub(super) mod audit;
+pub(super) mod chats;
 pub(super) mod drafts;
 pub(super) mod events;
 pub(super) mod export;
 pub(super) mod gateway;
 pub(super) mod health;
+pub(super) mod ids;
 pub(super) mod live;
 pub(super) mod log;
 pub(super) mod login;

@@ -97,8 +97,8 @@ fn count(sent: &[Sent], text: &str) -> usize {
 }
 
 #[test]
-fn g29_peers_with_a_running_turn_are_told_of_the_stop_and_that_it_will_try_to_resume() {
-    for (signal, word, code) in [(Signal::SIGTERM, "stopping", 0), (Signal::SIGHUP, "restarting", 75)] {
+fn g29_peers_with_a_running_turn_are_told_of_the_stop_and_that_it_resumes() {
+    for (signal, word, code) in [(Signal::SIGTERM, "shutting down", 0), (Signal::SIGHUP, "restarting", 75)] {
         let mut door = Door::new();
         door.say("say 60 of heron pace 50");
         door.sent_when(shows("heron"));
@@ -106,7 +106,7 @@ fn g29_peers_with_a_running_turn_are_told_of_the_stop_and_that_it_will_try_to_re
         let sent = door.telegram.sent();
         let notices: Vec<&Sent> = sent.iter().filter(|sent| sent.shown().contains(word)).collect();
         assert_eq!(notices.len(), 1, "{sent:?}");
-        assert!(notices[0].shown().contains("will try to resume"), "{}", notices[0].shown());
+        assert!(notices[0].shown().contains("I'll resume your task"), "{}", notices[0].shown());
     }
 }
 
@@ -256,7 +256,9 @@ fn commands_do_what_they_say() {
     door.sent_when(shows("heron.1"));
     door.say("say 2 of later");
     door.say("/stop");
-    door.sent_when(shows("Stopped. What was written is kept."));
+    door.sent_when(shows("Stopped. What was written is kept. 1 message waits"));
+    door.say("/queue resume");
+    door.sent_when(shows("Sending 1 message."));
     door.sent_when(shows("later.2"));
     door.say("/undo");
     door.sent_when(shows("was taken back"));
@@ -277,6 +279,62 @@ fn commands_do_what_they_say() {
     door.sent_when(shows("There is no command /frobnicate"));
     door.say("/help");
     door.sent_when(shows("/steer TEXT"));
+}
+
+#[test]
+fn a_chat_is_suspended_bound_resumed_and_cleared() {
+    let door = Door::new();
+    door.say("say 2 of heron");
+    door.sent_when(shows("heron.2"));
+    door.settled();
+    let of = |name: &str| door.stage.must("GET", "/chats", &json!({}))["chats"][0][name].clone();
+    let (chat, first) = (of("chat"), of("session"));
+    let change = |what: &str| door.stage.must("POST", &format!("/chats/{what}"), &json!({ "chat": chat }));
+
+    assert_eq!(change("suspend")["suspended"], true);
+    door.say("say 2 of egret");
+    door.sent_when(shows("egret.2"));
+    door.settled();
+    assert_ne!(of("session"), first, "a suspended chat begins a new session");
+
+    let bound = door.stage.must("POST", "/chats/bind", &json!({ "chat": chat, "session": first }));
+    assert_eq!((&bound["session"], &bound["suspended"]), (&first, &json!(false)));
+    door.say("say 2 of crane");
+    door.sent_when(shows("crane.2"));
+    door.settled();
+    assert_eq!(door.stage.view(first.as_str().unwrap())["turns"].as_array().unwrap().len(), 2);
+
+    change("suspend");
+    let resumed = change("resume");
+    assert_eq!((&resumed["session"], &resumed["suspended"]), (&first, &json!(false)));
+    assert_eq!(resumed["resume"]["reason"], "operator", "the model gets a note");
+    assert!(change("clear")["resume"].is_null());
+    let again = door.stage.ask("POST", "/chats/clear", &json!({ "chat": chat }));
+    assert_eq!((again.status, &again.body["code"]), (404, &json!("no_such_thing")));
+}
+
+#[test]
+fn a_chat_belongs_to_the_user_of_its_session() {
+    let door = Door::new();
+    door.say("say 2 of heron");
+    door.sent_when(shows("heron.2"));
+    let chats = door.stage.must("GET", "/chats", &json!({}));
+    let (chat, session) = (&chats["chats"][0]["chat"], &chats["chats"][0]["session"]);
+    let (_, other) = crate::people::user(&door.stage, "bob", "write");
+    assert_eq!(other.must("GET", "/chats", &json!({})).unwrap(), json!({ "chats": [] }));
+    let own = other.create().unwrap();
+    for (what, body) in [
+        ("suspend", json!({ "chat": chat })),
+        ("resume", json!({ "chat": chat })),
+        ("clear", json!({ "chat": chat })),
+        ("bind", json!({ "chat": chat, "session": own })),
+        ("suspend", json!({ "chat": "nonsense" })),
+    ] {
+        assert_eq!(other.ask("POST", &format!("/chats/{what}"), &body).unwrap().status, 404, "{what}");
+    }
+    let stolen = json!({ "chat": chat, "session": own });
+    assert_eq!(door.stage.ask("POST", "/chats/bind", &stolen).status, 404, "not into another's session");
+    assert_eq!(door.stage.must("GET", "/chats", &json!({}))["chats"][0]["session"], *session);
 }
 
 #[test]
@@ -306,6 +364,8 @@ fn a_running_answer_is_followed_steered_and_gone_on_with() {
     assert!(waiting.contains(&("queue".into(), "say 2 of behind".into())), "{waiting:?}");
     assert!(waiting.contains(&("steer".into(), "say 2 of within".into())), "{waiting:?}");
     door.say("/stop");
+    door.sent_when(shows("2 messages wait"));
+    door.say("/queue resume");
     // What was to go into the answer that was stopped goes into the next one, which answers both.
     door.sent_when(shows("within.2"));
 }

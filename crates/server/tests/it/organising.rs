@@ -100,3 +100,25 @@ fn a_project_is_its_users_alone() {
     assert_eq!(projects["projects"][0]["name"], "Ships");
     assert_eq!(bob.ask("POST", "/projects", &json!({ "name": "\n" })).unwrap().body["code"], "bad_name");
 }
+
+#[test]
+fn p17_every_id_of_a_session_leads_to_it() {
+    let stage = Stage::new();
+    let first = stage.client.create().unwrap();
+    let (second, path) = ("01930000-0000-7000-8000-000000000001", format!("/sessions/{first}/ids"));
+    stage.must("POST", &path, &json!({ "id": second }));
+    stage.must("POST", &path, &json!({ "id": second }));
+    stage.answered(second, "say 2 of heron");
+    assert_eq!(stage.view(&first)["turns"], stage.view(second)["turns"]);
+    assert_eq!(stage.must("GET", &path, &json!({}))["ids"], json!([first, second]));
+
+    let other = stage.client.create().unwrap();
+    assert_eq!(stage.ask("POST", &path, &json!({ "id": other })).status, 409, "an id leads to one session");
+
+    let removed = format!("/sessions/{second}/ids/{first}");
+    stage.must("DELETE", &removed, &json!({}));
+    assert_eq!(stage.ask("GET", &format!("/sessions/{first}"), &json!({})).status, 404);
+    assert_eq!(stage.view(second)["turns"].as_array().unwrap().len(), 1);
+    let last = stage.ask("DELETE", &format!("/sessions/{second}/ids/{second}"), &json!({}));
+    assert!(last.status >= 400, "the last one stays");
+}

@@ -83,6 +83,9 @@ fn a_waiting_message_is_changed_withdrawn_and_taken_in_its_turn() {
     stage.must("DELETE", &path(&third), &json!({}));
     assert_eq!(stage.view(&session)["queue"].as_array().unwrap().len(), 1);
     stage.must("POST", &format!("/sessions/{session}/stop"), &json!({ "run": running["run"] }));
+    let stopped = stage.view(&session);
+    assert_eq!((&stopped["run"], &stopped["queue"][0]["paused"]), (&Value::Null, &json!(true)));
+    stage.must("POST", &format!("/sessions/{session}/queue/resume"), &json!({}));
     stage.client.follow(&session, second["turn"].as_u64()).unwrap().until("run_started").unwrap();
     let mut stream = stage.client.follow(&session, second["turn"].as_u64()).unwrap();
     while stream.until("run_ended").unwrap().1["turn"] != second["turn"] {}
@@ -152,4 +155,19 @@ fn an_attachment_is_kept_read_by_the_agent_and_given_back() {
     assert_eq!(body, "heron\n");
     assert!(head.contains("content-disposition: attachment") && head.contains("nosniff"), "{head}");
     assert_eq!(stage.ask("GET", "/attachments/00", &json!({})).status, 404);
+}
+
+#[test]
+fn a_session_is_compacted_by_hand() {
+    let stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    let compact = || stage.ask("POST", &format!("/sessions/{session}/compact"), &json!({}));
+    let nothing = compact();
+    assert_eq!((nothing.status, &nothing.body["code"]), (409, &json!("nothing_to_compact")));
+    let turn = stage.answered(&session, "say 3 of heron");
+    assert_eq!(compact().status, 200);
+    let log = stage.log(&session);
+    let compacted = log.iter().find_map(|entry| entry["event"].get("context_compacted")).unwrap();
+    assert_eq!(*compacted, json!({ "summary": "Herons", "through": turn }));
+    assert_eq!(stage.view(&session)["turns"].as_array().unwrap().len(), 1, "the transcript stays");
 }

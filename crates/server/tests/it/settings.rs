@@ -306,12 +306,12 @@ fn what_each_user_prefers_is_kept_for_him() {
 #[test]
 fn settings_go_before_the_file_and_the_environment_before_them() {
     let mut stage = Stage::new();
-    let usual = json!({ "after_crash": "continue", "trash_days": 30, "instructions": null, "set_in_environment": [] });
+    let usual = json!({ "after_interruption": "continue", "resume_within_seconds": 3600, "trash_days": 30, "instructions": null, "set_in_environment": [] });
     assert_eq!(stage.must("GET", "/settings", &json!({})), usual);
     let changed = stage.must("PATCH", "/settings", &json!({ "after_crash": "wait", "trash_days": 7 }));
-    assert_eq!((&changed["after_crash"], &changed["trash_days"]), (&json!("wait"), &json!(7)));
+    assert_eq!((&changed["after_interruption"], &changed["trash_days"]), (&json!("wait"), &json!(7)));
     refused(&stage, "PATCH", "/settings", &json!({ "trash_days": 36_501 }), 422, "bad_setting");
-    refused(&stage, "PATCH", "/settings", &json!({ "after_crash": "never" }), 400, "bad_request");
+    refused(&stage, "PATCH", "/settings", &json!({ "after_interruption": "never" }), 400, "bad_request");
     // Kept: what a kill interrupts waits.
     let session = stage.client.create().unwrap();
     let running = stage.client.post(&session, "say 1000 of word pace 20").unwrap();
@@ -320,7 +320,7 @@ fn settings_go_before_the_file_and_the_environment_before_them() {
     stage.server = Some(stage.setup.serve_with(&[("EVERTURN_TRASH_DAYS", "3")]).unwrap());
     let view = stage.view(&session);
     assert_eq!(view["turns"][0]["marker"]["kind"], "interrupted", "{view}");
-    let now = json!({ "after_crash": "wait", "trash_days": 3, "instructions": null, "set_in_environment": ["trash_days"] });
+    let now = json!({ "after_interruption": "wait", "resume_within_seconds": 3600, "trash_days": 3, "instructions": null, "set_in_environment": ["trash_days"] });
     assert_eq!(stage.must("GET", "/settings", &json!({})), now);
     let both = json!({ "trash_days": 9, "instructions": "x" });
     refused(&stage, "PATCH", "/settings", &both, 409, "set_in_environment");
@@ -330,6 +330,6 @@ fn settings_go_before_the_file_and_the_environment_before_them() {
     let audit = stage.must("GET", "/audit", &json!({}));
     assert_eq!(
         (&audit["lines"][0]["action"], &audit["lines"][0]["about"]),
-        (&json!("settings_changed"), &json!("after_crash"))
+        (&json!("settings_changed"), &json!("after_interruption"))
     );
 }

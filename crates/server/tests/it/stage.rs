@@ -39,6 +39,7 @@ impl Stage {
             takes_prefix: true,
             tools: true,
             window_tokens: 100_000,
+            drain_seconds: 5,
             postgres: None,
             more: String::new(),
         };

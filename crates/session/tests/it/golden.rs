@@ -149,6 +149,33 @@ fn a_kind_of_the_future_is_kept_with_its_bytes_and_changes_nothing_but_the_place
 }
 
 #[test]
+fn r7_a_variant_of_the_future_is_kept_as_it_was_written() {
+    let entries = entries("variants_of_the_future");
+    let newer = [
+        "whisper",
+        "scheduled",
+        "partial",
+        "handed_over",
+        "starred",
+        "eclipse",
+        "partly",
+        "deferred",
+        "expired",
+    ];
+    for word in newer {
+        let entry = entries.iter().find(|entry| entry.body.contains(word)).unwrap();
+        assert_eq!(
+            serde_json::to_string(&entry.event).unwrap(),
+            &*entry.body,
+            "{word} is written again as it was"
+        );
+    }
+    let mut session = Session::default();
+    entries.iter().for_each(|entry| fold(&mut session, entry));
+    assert_eq!(Session::from_bytes(&session.to_bytes()), Some(session), "a stored state keeps them too");
+}
+
+#[test]
 fn a_field_of_the_future_is_passed_over() {
     let body = r#"{"session_renamed":{"title":"Files","by":"a later version"}}"#;
     let entry = Entry::open(&Link::START, Seq(1), Time(0), Epoch(1), body, None).unwrap();
@@ -163,8 +190,10 @@ fn a_known_kind_in_a_wrong_shape_is_damage() {
         r#"{"session_renamed":{"title":7}}"#,
         r#"{"session_renamed":null}"#,
         r#"{"session_cleared":7}"#,
-        r#"{"run_ended":{"turn":2,"run":3,"end":"vanished"}}"#,
-        r#"{"message_posted":{"message":{"text":"hi"},"mode":"shout"}}"#,
+        r#"{"run_ended":{"turn":2,"run":3,"end":{"failed":{}}}}"#,
+        r#"{"run_ended":{"turn":2,"run":3,"end":7}}"#,
+        r#"{"run_ended":{"turn":2,"run":3,"end":{"stopped":{},"vanished":{}}}}"#,
+        r#"{"message_posted":{"message":{"text":"hi"},"mode":{"queue":{"at":3}}}}"#,
     ];
     for body in wrong {
         assert_unreadable(body);

@@ -6,4 +6,5 @@ mod golden;
 mod memory;
 mod model;
 mod prompts;
+mod seams;
 mod story;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use session::{
-    AfterCrash, Command, CommitOutcome, Context, Decision, Effect, Entry, Epoch, Journal, MemoryCommit,
+    Command, CommitOutcome, Context, Decision, Effect, Entry, Epoch, InterruptReason, Journal, MemoryCommit,
     Message, Owner, PostMode, Progress, Runs, Seq, Session, SessionId, Time, UserId, decide, fold, recover,
 };
 
@@ -66,7 +66,7 @@ impl Played {
     }
 
     fn context() -> Context {
-        Context { now: Time(0), spool: None, runs: Runs::Allowed, chat: false }
+        Context { now: Time(0), spool: None, runs: Runs::Allowed, chat: false, resume_within_micros: 0 }
     }
 
     fn ask(&mut self, command: Command) {
@@ -143,7 +143,8 @@ impl Played {
                 self.under_way = None;
                 let stored = Session::from_bytes(&self.session.to_bytes()).expect("a state can be read back");
                 assert_eq!(stored, self.session);
-                let decision = recover(&self.session, Journal::Unused, AfterCrash::Wait, &Self::context());
+                let decision =
+                    recover(&self.session, Journal::Unused, InterruptReason::Crash, &Self::context());
                 self.apply(decision, None);
             }
             Act::Clear => self.ask(Command::Clear),

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use session::{
-    AfterCrash, Command, Context, Decision, Entry, Epoch, Event, Journal, Link, Message, PostMode, Progress,
-    RunId, Runs, Session, Time, UserId, decide, fold, recover,
+    Command, Context, Decision, Entry, Epoch, Event, InterruptReason, Journal, Link, Message, PostMode,
+    Progress, RunId, Runs, Session, Time, UserId, decide, fold, recover,
 };
 
 use self::asks::{Ask, asks, session_id};
@@ -67,7 +67,7 @@ impl History {
     fn new() -> Self {
         let mut history = Self {
             session: Session::default(),
-            model: Model { now: 1_000_000, ..Default::default() },
+            model: Model { now: 1_000_000, within: reference::HOUR, ..Default::default() },
             copy: Session::default(),
             entries: Vec::new(),
             accepted: BTreeSet::new(),
@@ -79,10 +79,13 @@ impl History {
 
     fn play(&mut self, ask: &Ask) {
         match ask {
-            Ask::Crash(found, policy) => {
+            Ask::Crash(found, within) => {
                 self.epoch = Epoch(self.epoch.0 + 1);
                 let journal = found.journal(RunId(self.model.seen.open.unwrap_or_default()));
-                self.crash(journal, *policy);
+                self.crash(journal);
+                self.model.within = *within;
+                self.command(Command::Proceed);
+                self.model.within = reference::HOUR;
             }
             Ask::Hold => self.model.held = true,
             Ask::Allow => self.model.held = false,
@@ -106,7 +109,8 @@ impl History {
 
     fn context(&self) -> Context {
         let runs = if self.model.held { Runs::Held } else { Runs::Allowed };
-        Context { now: Time(self.model.now), spool: None, runs, chat: false }
+        let resume_within_micros = self.model.within;
+        Context { now: Time(self.model.now), spool: None, runs, chat: false, resume_within_micros }
     }
 
     fn command(&mut self, command: Command) {
@@ -118,10 +122,10 @@ impl History {
         self.append(decided.unwrap_or_default());
     }
 
-    fn crash(&mut self, journal: Journal, policy: AfterCrash) {
-        let expected = self.model.crash(&journal, policy);
+    fn crash(&mut self, journal: Journal) {
+        let expected = self.model.crash(&journal);
         let told = format!("{journal:?}");
-        let decision = recover(&self.session, journal, policy, &self.context());
+        let decision = recover(&self.session, journal, InterruptReason::Crash, &self.context());
         assert_eq!(kinds(&decision), expected, "what comes of a crash with {told}");
         self.append(decision);
     }

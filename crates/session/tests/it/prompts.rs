@@ -23,7 +23,8 @@ impl Asked {
     }
 
     fn ask(&mut self, command: Command) -> TurnId {
-        let context = Context { now: Time(0), spool: None, runs: Runs::Allowed, chat: false };
+        let context =
+            Context { now: Time(0), spool: None, runs: Runs::Allowed, chat: false, resume_within_micros: 0 };
         let decision = decide(&self.0, command, &context).unwrap();
         for event in decision.events {
             let entry = Entry::seal(&self.0.link, Time(0), Epoch(1), event);
@@ -91,14 +92,14 @@ fn result(call: u32, content: &str) -> PromptMessage {
 fn calls_stand_with_what_was_said_before_them_and_results_follow() {
     let mut asked = Asked::new();
     asked.say("list files", PostMode::Queue);
-    asked.bring(Progress::Step);
+    asked.bring(Progress::Step { asked_to_continue: false });
     asked.bring(Progress::Reasoning("I look.".to_owned()));
     asked.bring(Progress::Text("Looking.".to_owned()));
     asked.call(1, "ls");
     asked.call(2, "df");
     asked.finish(2, "90 %");
     asked.finish(1, "a.txt");
-    asked.bring(Progress::Step);
+    asked.bring(Progress::Step { asked_to_continue: false });
     asked.bring(Progress::Text("One file.".to_owned()));
     let expected = [
         user("list files"),
@@ -126,12 +127,12 @@ fn an_open_call_says_that_it_may_have_run_and_a_half_drafted_one_is_left_out() {
 fn a_steered_message_stands_where_it_went_in() {
     let mut asked = Asked::new();
     asked.say("a poem", PostMode::Queue);
-    asked.bring(Progress::Step);
+    asked.bring(Progress::Step { asked_to_continue: false });
     asked.call(1, "muse");
     asked.finish(1, "inspired");
     asked.say("about violets", PostMode::Steer);
     asked.say("next time", PostMode::Queue);
-    asked.bring(Progress::Step);
+    asked.bring(Progress::Step { asked_to_continue: false });
     asked.bring(Progress::Text("Violets.".to_owned()));
     let expected = [
         user("a poem"),

@@ -87,11 +87,17 @@ impl Author {
 
     /// What a writer appends first after a crash.
     pub fn recover(&self, journal: Journal) -> Decision {
-        recover(&self.state, journal, session::AfterCrash::Continue, &self.context())
+        recover(&self.state, journal, session::InterruptReason::Crash, &self.context())
     }
 
     fn context(&self) -> Context {
-        Context { now: self.now, spool: Some(session::SlotNo(3)), runs: self.runs, chat: false }
+        Context {
+            now: self.now,
+            spool: Some(session::SlotNo(3)),
+            runs: self.runs,
+            chat: false,
+            resume_within_micros: session::limits::RESUME_WITHIN_MICROS,
+        }
     }
 
     /// The append of some events, in the order given.
@@ -148,7 +154,7 @@ impl Author {
 
     /// Lets the open run answer and end.
     pub async fn answer(&mut self, store: &dyn Store, text: &str) {
-        self.progress(store, Progress::Step).await;
+        self.progress(store, Progress::Step { asked_to_continue: false }).await;
         self.progress(store, Progress::Text(text.to_owned())).await;
         self.progress(store, Progress::Completed).await;
     }

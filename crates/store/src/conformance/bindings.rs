@@ -67,8 +67,8 @@ pub async fn chats_tell_what_the_list_says(fresh: &dyn Fresh) {
     assert_eq!(store.chats_of(id(3)).await, Ok(Vec::new()));
     for _ in 0..2 {
         author.post(&*store, "question").await;
-        author.progress(&*store, Progress::Step).await;
-        author.ask(&*store, Command::MarkResume { reason: InterruptReason::Crash.into() }).await;
+        author.progress(&*store, Progress::Step { asked_to_continue: false }).await;
+        author.ask(&*store, Command::MarkResume { reason: (&InterruptReason::Crash).into() }).await;
         author.ask(&*store, Command::Interrupt { reason: InterruptReason::Crash }).await;
     }
     let expected = |author: &Author, interrupted, resume_pending| ChatRow {

@@ -144,7 +144,7 @@ pub async fn chunks_and_maintenance_leave_the_list_alone(fresh: &dyn Fresh) {
     author.now = seconds(100);
     let usage = Usage { input_tokens: 1, output_tokens: 1, cost_micros: 0 };
     for progress in [
-        Progress::Step,
+        Progress::Step { asked_to_continue: false },
         Progress::Text("chunk".to_owned()),
         Progress::Reasoning("thought".to_owned()),
         Progress::Usage(usage),
@@ -163,6 +163,36 @@ pub async fn chunks_and_maintenance_leave_the_list_alone(fresh: &dyn Fresh) {
         ..before[0].clone()
     }];
     assert_eq!(list(&*store, Shelf::Active).await, closed);
+}
+
+pub async fn interrupted_sessions_are_found(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let mut ended = Vec::new();
+    for (at, reason) in
+        [(1, session::InterruptReason::ShutdownTimeout), (2, session::InterruptReason::Crash)].into_iter()
+    {
+        let mut author = Author::create(&*store, id(at)).await;
+        author.now = seconds(i64::try_from(at).unwrap() * 100);
+        author.post(&*store, "question").await;
+        author.ask(&*store, Command::Interrupt { reason }).await;
+        ended.push(author);
+    }
+    let mut others = Vec::new();
+    for at in 3..7 {
+        let mut author = Author::create(&*store, id(at)).await;
+        author.now = seconds(300);
+        author.post(&*store, "question").await;
+        others.push(author);
+    }
+    others[0].ask(&*store, Command::Stop { run: None, device: None }).await;
+    others[1].progress(&*store, Progress::Failed { error: "no credit".to_owned() }).await;
+    others[2].ask(&*store, Command::Interrupt { reason: session::InterruptReason::Crash }).await;
+    others[2].ask(&*store, Command::SetFlag { flag: session::Flag::Trashed, on: true }).await;
+    store.settle().await.unwrap();
+    assert_eq!(store.interrupted(seconds(0)).await.unwrap(), [id(2), id(1)], "the latest activity first");
+    assert_eq!(store.interrupted(seconds(200)).await.unwrap(), [id(2)]);
+    ended[1].ask(&*store, Command::Continue).await;
+    assert_eq!(store.interrupted(seconds(0)).await.unwrap(), [id(1)], "what continues is not interrupted");
 }
 
 pub async fn finished_calls_touch_the_list_at_most_once_a_second(fresh: &dyn Fresh) {

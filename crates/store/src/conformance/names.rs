@@ -19,7 +19,7 @@ pub async fn a_key_is_found_by_what_it_was_used_for(fresh: &dyn Fresh) {
     let message = Message::text("hello again");
     let edit = Command::EditMessage { turn, message: message.clone(), key: Some(key("k2")) };
     let edited = author.ask(&*store, edit).await.turn.unwrap();
-    let post = Fingerprint::of_post(&Message::text("hello"), PostMode::Queue);
+    let post = Fingerprint::of_post(&Message::text("hello"), &PostMode::Queue);
     let edit = Fingerprint::of_edit(turn, &message);
     for _ in 0..2 {
         let found = store.find_key(id(1), key("k1")).await;

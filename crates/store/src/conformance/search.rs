@@ -82,7 +82,7 @@ pub async fn reasoning_is_not_found(fresh: &dyn Fresh) {
     let store = fresh.store();
     let mut author = Author::create(&*store, id(1)).await;
     let turn = author.post(&*store, "question").await;
-    author.progress(&*store, Progress::Step).await;
+    author.progress(&*store, Progress::Step { asked_to_continue: false }).await;
     for piece in ["<thi", "nk>secretly ponder", "ing</thi", "nk>Openly ", "said"] {
         author.progress(&*store, Progress::Text(piece.to_owned())).await;
         store.settle().await.unwrap();

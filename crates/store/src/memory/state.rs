@@ -185,6 +185,16 @@ impl State {
         self.logs.iter().filter(|log| !log.own().is_empty()).filter(waits).map(|log| log.key).collect()
     }
 
+    pub(super) fn interrupted(&self, since: Time) -> Vec<SessionId> {
+        let rows = self.logs.iter().filter(|log| !log.own().is_empty()).map(Log::list_row);
+        let wanted = |row: &ListRow| {
+            row.needs == Some(session::Need::Interrupted) && row.active_at >= since && !row.trashed
+        };
+        let mut rows: Vec<ListRow> = rows.filter(wanted).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.active_at));
+        rows.into_iter().map(|row| row.session).collect()
+    }
+
     pub(super) fn undelivered(&self) -> Vec<SessionId> {
         let rows = self.logs.iter().filter(|log| !log.own().is_empty()).map(Log::list_row);
         rows.filter(|row| row.undelivered > 0).map(|row| row.session).collect()

@@ -153,6 +153,18 @@ pub(super) async fn sessions(client: &Client, sql: &str) -> Result<Vec<SessionId
     Ok(client.query(sql, &[]).await?.iter().map(|row| SessionId(row.get("key"))).collect())
 }
 
+/// Sessions whose newest answer was interrupted, the latest activity first.
+pub(super) async fn interrupted(client: &Client, since: Time) -> Result<Vec<SessionId>, Fault> {
+    let sql = "SELECT key, row FROM list JOIN logs USING (no)
+               WHERE needs AND active_at >= $1 AND shelf >= 0 ORDER BY active_at DESC";
+    let rows = client.query(sql, &[&since.0]).await?;
+    let interrupted = rows.iter().filter(|row| {
+        let listed: Option<ListRow> = serde_json::from_str(row.get("row")).ok();
+        listed.is_some_and(|row| row.needs == Some(session::Need::Interrupted) && !row.trashed)
+    });
+    Ok(interrupted.map(|row| SessionId(row.get("key"))).collect())
+}
+
 pub(super) async fn list_row<C: GenericClient>(client: &C, no: i64) -> Result<Option<ListRow>, Fault> {
     let row = client.query_opt("SELECT row FROM list WHERE no = $1", &[&no]).await?;
     Ok(row.and_then(|row| serde_json::from_str(row.get(0)).ok()))

@@ -447,6 +447,16 @@ pub(super) fn owing(connection: &Connection) -> Result<Vec<SessionId>, Fault> {
     listed_where(connection, "owed > 0")
 }
 
+/// Sessions whose newest answer was interrupted, the latest activity first.
+pub(super) fn interrupted(connection: &Connection, since: Time) -> Result<Vec<SessionId>, Fault> {
+    let sql = "SELECT logs.key FROM list JOIN logs USING (no)
+               WHERE needs = ?1 AND list.active_at >= ?2 AND shelf >= 0 AND trashed = 0 ORDER BY list.active_at DESC";
+    let mut select = connection.prepare_cached(sql)?;
+    let wanted = params![need_number(Some(Need::Interrupted)), since.0];
+    let rows = select.query_map(wanted, |row| Ok(SessionId(Uuid::from_bytes(row.get(0)?))))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Sessions that owe answers to chats.
 pub(super) fn undelivered(connection: &Connection) -> Result<Vec<SessionId>, Fault> {
     listed_where(connection, "undelivered > 0")

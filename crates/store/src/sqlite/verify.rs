@@ -341,6 +341,10 @@ fn compare(
         row.interrupted = listed.interrupted;
         row.trashed_at = row.trashed_at.and(listed.trashed_at);
         row.needs = row.needs.and(listed.needs);
+        // Sessions of before were not named after their first message.
+        if listed.title.is_none() && !row.named_by_person {
+            row.title = None;
+        }
     }
     if listed != told.row {
         wrong.push(format!("the list says {listed:?}, its log {:?}", told.row));

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use hub::{Create, Followed, Hub, RunProgress, RunRequest, Runner, SessionHandle, Settings, SystemClock};
-use session::{AfterCrash, Command, Entry, Event, Message, MessageKey, PostMode, Progress, Seq, SessionId};
+use session::{Command, Entry, Event, Message, MessageKey, PostMode, Progress, Seq, SessionId};
 use store::Store;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -64,7 +64,7 @@ impl Load {
         let stream = Arc::new(Stream::new());
         let mut settings = Settings::new(place::spool(directory));
         (settings.slots, settings.slots_max) = (slots, slots);
-        settings.after_crash = AfterCrash::Wait.into();
+        settings.after_interruption = hub::AfterInterruption::Wait.into();
         let started = Hub::start(store.clone(), stream.clone(), Arc::new(SystemClock), settings);
         let hub = runtime.block_on(started)?;
         Ok(Self { runtime, hub, store, stream, readers: Vec::new() })

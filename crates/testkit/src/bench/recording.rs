@@ -98,6 +98,10 @@ impl LogStore for RecordingStore {
         self.store.waiting()
     }
 
+    fn interrupted(&self, since: Time) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        self.store.interrupted(since)
+    }
+
     fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
         self.store.undelivered()
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use hub::{Create, Hub, RunProgress, RunRequest, Runner, Settings, SystemClock};
-use session::{AfterCrash, Command, Message, PostMode, Progress, Seq, SessionId};
+use session::{Command, Message, PostMode, Progress, Seq, SessionId};
 use store::LogStore;
 use tokio::sync::watch;
 
@@ -86,7 +86,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
 fn settings(directory: &Path) -> Settings {
     let mut settings = Settings::new(place::spool(directory));
     (settings.slots, settings.slots_max) = (2, 2);
-    settings.after_crash = AfterCrash::Wait.into();
+    settings.after_interruption = hub::AfterInterruption::Wait.into();
     settings
 }
 

@@ -1,5 +1,7 @@
 //! The released binary with a real model on a real llama.cpp server, in both wire formats: an answer, a stop in
-//! mid-stream, and a kill -9 in mid-stream after which the same answer goes on. `real-model SCRIPT`.
+//! mid-stream, and a kill -9 in mid-stream after which the same answer goes on. Then answers that are stopped and
+//! continued,
+//! with a prefix and without, and how their seams come out. `real-model SCRIPT [--full]`.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -31,6 +33,10 @@ fn main() -> anyhow::Result<()> {
     let mut report = Report::default();
     for provider in ["openai", "anthropic"] {
         hold(&mut report, provider, model_port).with_context(|| provider)?;
+    }
+    let count = if std::env::args().any(|word| word == "--full") { 20 } else { 3 };
+    for takes_prefix in [true, false] {
+        seams(&mut report, takes_prefix, count, model_port)?;
     }
     if !report.verdict("real-model") {
         std::process::exit(1);
@@ -109,6 +115,70 @@ fn hold(report: &mut Report, provider: &'static str, model_port: u16) -> anyhow:
     report.line(&format!("real_model.{provider}.same_answer"), one_answer, true, one_answer);
     server.kill();
     Ok(())
+}
+
+/// Stops and continues answers, and looks at where they were joined.
+fn seams(report: &mut Report, takes_prefix: bool, count: usize, model_port: u16) -> anyhow::Result<()> {
+    let home = tempfile::tempdir()?;
+    let setup = Setup {
+        model: "smollm2-135m-instruct",
+        takes_prefix,
+        tools: false,
+        window_tokens: 4_096,
+        ..Setup::at(home.path(), model_port)?
+    };
+    let client = Client { port: setup.port, token: setup.prepare()? };
+    let _server = setup.serve()?;
+    let name = if takes_prefix { "prefix" } else { "asked" };
+    let (mut grown, mut repaired, mut doubled) = (0, 0, 0);
+    for round in 0..count {
+        let session = client.create()?;
+        let kept = client.post(&session, STORY)?;
+        let mut stream = client.follow(&session, kept["turn"].as_u64())?;
+        words(&mut stream, 10 + 5 * round)?;
+        client.must("POST", &format!("/sessions/{session}/stop"), &json!({}))?;
+        let before = text(&newest(&client, &session)?);
+        let continued = client.must("POST", &format!("/sessions/{session}/continue"), &json!({}))?;
+        let mut stream = client.follow(&session, continued["seq"].as_u64())?;
+        let raw = words(&mut stream, 90)?;
+        client.ask("POST", &format!("/sessions/{session}/stop"), &json!({}))?;
+        let answer = text(&newest(&client, &session)?);
+        let after = answer.strip_prefix(&before).context("what was shown is gone")?;
+        grown += usize::from(!after.is_empty());
+        repaired += usize::from(!after.starts_with(&raw));
+        doubled += usize::from(!tail(&before).is_empty() && first(after, 400).contains(last(&before, 24)));
+        report.note(&format!("{name}: …{} | {}…", tail(&before), head(after)));
+    }
+    // Text that may be a comment or a repetition is held back, so a seam that ends early need not show more.
+    report.note(&format!(
+        "{name}: of {count} seams, {grown} show more text, {repaired} were repaired, {doubled} show a repetition"
+    ));
+    report.line(&format!("real_model.{name}.seams_with_more_text"), grown, ">0", grown > 0);
+    Ok(())
+}
+
+/// Reads so many words of an answer, or all of them if it ends before.
+fn words(stream: &mut testkit::client::Stream, count: usize) -> anyhow::Result<String> {
+    let mut text = String::new();
+    while text.split_whitespace().count() < count {
+        let Some(event) = stream.event()? else { break };
+        match event.happened() {
+            Some((kind, body)) if kind == "text_added" => {
+                text.push_str(body["text"].as_str().unwrap_or_default());
+            }
+            Some((kind, _)) if kind == "run_ended" => break,
+            _ => {}
+        }
+    }
+    Ok(text)
+}
+
+fn first(text: &str, count: usize) -> &str {
+    &text[..text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)]
+}
+
+fn last(text: &str, count: usize) -> &str {
+    &text[text.char_indices().rev().nth(count - 1).map_or(0, |(at, _)| at)..]
 }
 
 fn newest(client: &Client, session: &str) -> anyhow::Result<Value> {

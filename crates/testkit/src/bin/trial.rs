@@ -59,7 +59,7 @@ fn on_postgres(report: &mut Report, seed: u64) -> anyhow::Result<()> {
     let mut postgres = Postgres::start()?;
     let home = tempfile::tempdir()?;
     let (_model, model_port) = scripted_model()?;
-    let setup = Setup { postgres: Some(postgres.url()), ..Setup::at(home.path(), model_port)? };
+    let setup = Setup { postgres: Some(postgres.url()), ..Setup::at(home.path(), model_port)? }.judged();
     let token = setup.prepare()?;
     let mut server = setup.serve()?;
     let judge = Judge::start(&setup, &token, &home.path().join("history"), SESSIONS, seed)?;
@@ -104,7 +104,7 @@ fn trial(report: &mut Report, name: &str, until: Until, seed: u64) -> anyhow::Re
     let disk = Disk::ext4(DISK_BYTES)?;
     let home = tempfile::tempdir()?;
     let (_model, model_port) = scripted_model()?;
-    let setup = Setup { data: disk.path().join("data"), ..Setup::at(home.path(), model_port)? };
+    let setup = Setup { data: disk.path().join("data"), ..Setup::at(home.path(), model_port)? }.judged();
     let token = setup.prepare()?;
     let mut server = setup.serve()?;
     let judge = Judge::start(&setup, &token, &home.path().join("history"), SESSIONS, seed)?;

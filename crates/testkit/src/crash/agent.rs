@@ -82,7 +82,7 @@ async fn speak(plan: Plan, request: &RunRequest, progress: &RunProgress) -> Resu
         }
         progress.text(&format!("{}.{word} ", plan.id)).await?;
         if plan.step && word % (2 * WORDS_PER_REPORT) == 0 {
-            progress.report(Progress::Step).await?;
+            progress.report(Progress::Step { asked_to_continue: false }).await?;
             brought(word);
         } else if word % WORDS_PER_REPORT == 0 {
             progress

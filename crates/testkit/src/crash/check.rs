@@ -152,7 +152,7 @@ async fn ask_again(broken: &mut Broken, stage: &Stage, witness: &Witness, sessio
         if !sessions.contains(session) || !witness.exists(*session) {
             continue;
         }
-        let post = Post { text, mode: *mode, key: Some(&key.0), blob: blob.clone() };
+        let post = Post { text, mode: mode.clone(), key: Some(&key.0), blob: blob.clone() };
         let first = stage.hub.open(*session).submit(post.command()).await;
         let second = stage.hub.open(*session).submit(post.command()).await;
         let turn =

@@ -84,7 +84,8 @@ async fn refused(stage: &Stage, session: SessionId, round: u64) {
     let text = format!("m{round}c words=2");
     let post = Post::keyed(&text);
     let (op, key) = (500_000 + round, session::MessageKey(text.clone()));
-    let what = Asked::Post { session, text: text.clone(), mode: post.mode, key: Some(key), blob: None };
+    let what =
+        Asked::Post { session, text: text.clone(), mode: post.mode.clone(), key: Some(key), blob: None };
     say(&Line::Ask { op, what });
     match timeout(PATIENCE, stage.hub.open(session).submit(post.command())).await {
         Ok(Err(CommandError::Unavailable { reason })) => {

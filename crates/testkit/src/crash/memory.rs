@@ -168,7 +168,7 @@ pub async fn remember(directory: &Path, record: &Path) -> anyhow::Result<()> {
 
 async fn turn(hub: &Hub, session: SessionId, text: &str) -> anyhow::Result<()> {
     hub.open(session).submit(Post::keyed(text).command()).await?;
-    until(hub, session, |view| view.run.is_none() && view.queue.is_empty()).await
+    until(hub, session, |view| view.run.is_none() && view.queue.iter().all(|queued| queued.paused)).await
 }
 
 async fn until(hub: &Hub, session: SessionId, wanted: impl Fn(&session::View) -> bool) -> anyhow::Result<()> {
@@ -190,7 +190,8 @@ pub async fn settle(directory: &Path, record: &Path) -> anyhow::Result<()> {
         store::Catalog::list(store.as_ref(), store::ListQuery::of(UserId::FIRST, store::Shelf::Active))
             .await?;
     for row in &sessions {
-        until(&hub, row.session, |view| view.run.is_none() && view.queue.is_empty()).await?;
+        until(&hub, row.session, |view| view.run.is_none() && view.queue.iter().all(|queued| queued.paused))
+            .await?;
         // What was completed after the start waits for its own boundary.
         hub.evict(row.session).await;
         until(&hub, row.session, |view| view.owed.is_empty()).await?;

@@ -55,8 +55,11 @@ async fn talk(stage: &Stage, session: SessionId, name: String, mut dice: Dice, u
         stage.post(session, Post::keyed(&first)).await;
         for _ in 0..dice.below(3) {
             let more = text(&mut dice, "");
-            let mode = [PostMode::Queue, PostMode::Steer, PostMode::Interrupt]
-                [usize::try_from(dice.below(3)).unwrap_or(0)];
+            let mode = match dice.below(3) {
+                0 => PostMode::Queue,
+                1 => PostMode::Steer,
+                _ => PostMode::Interrupt,
+            };
             stage.post(session, Post { mode, ..Post::keyed(&more) }).await;
         }
         match dice.below(5) {

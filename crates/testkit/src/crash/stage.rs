@@ -27,6 +27,8 @@ pub const PATIENCE: Duration = Duration::from_secs(12);
 /// How often a request that was not kept is asked again.
 const TRIES_MAX: u32 = 12;
 const PAUSE: Duration = Duration::from_millis(25);
+/// Looks at a session whose interrupted run is still to resume.
+const RESUME_TRIES_MAX: u32 = 400;
 
 /// The sessions of the workloads have known names.
 pub fn session_no(no: u128) -> SessionId {
@@ -71,7 +73,11 @@ impl<'a> Post<'a> {
             size_bytes: 1,
         });
         let message = Message { attachments: attachments.collect(), ..Message::text(self.text) };
-        Command::PostMessage { message, mode: self.mode, key: self.key.map(|key| MessageKey(key.to_owned())) }
+        Command::PostMessage {
+            message,
+            mode: self.mode.clone(),
+            key: self.key.map(|key| MessageKey(key.to_owned())),
+        }
     }
 }
 
@@ -180,7 +186,7 @@ impl Stage {
         let command = post.command();
         let Command::PostMessage { key, mode, .. } = &command else { return None };
         let (text, blob) = (post.text.to_owned(), post.blob.clone());
-        let what = Asked::Post { session, text, mode: *mode, key: key.clone(), blob };
+        let what = Asked::Post { session, text, mode: mode.clone(), key: key.clone(), blob };
         self.submit(what, session, command).await
     }
 
@@ -312,7 +318,17 @@ impl Stage {
 
     /// Waits until nothing is going on in a session.
     pub async fn quiet(&self, session: SessionId) {
-        self.until(session, "quiet", |view| view.run.is_none() && view.queue.is_empty()).await;
+        for _ in 0..RESUME_TRIES_MAX {
+            self.until(session, "quiet", |view| {
+                view.run.is_none() && view.queue.iter().all(|queued| queued.paused)
+            })
+            .await;
+            // An interrupted run resumes once its journal was read.
+            match self.hub.open(session).state().await {
+                Ok(state) if self.hub.awaits_resume(&state) => sleep(PAUSE).await,
+                _ => return,
+            }
+        }
     }
 
     /// Waits until the catalog is up to date. A store that dies meanwhile is another step's business.

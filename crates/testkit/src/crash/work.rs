@@ -126,6 +126,7 @@ async fn queue_and_steer(stage: &Stage, one: SessionId) {
     stage.settle().await;
     sleep(millis(25)).await;
     stage.other(one, "stop", Command::Stop { run: None, device: None }).await;
+    stage.other(one, "resume queue", Command::ResumeQueue).await;
     stage.quiet(one).await;
 }
 

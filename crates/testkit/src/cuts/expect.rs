@@ -73,6 +73,7 @@ pub fn read(wire: Wire, bytes: &[u8], then: Then) -> Said {
 pub enum End {
     Completed,
     Failed,
+    OutputLimit,
     Stopped,
 }
 
@@ -141,6 +142,7 @@ fn whole(said: &Said) -> Expected {
             calls_done: said.calls.len(),
             ..held(said, End::Completed)
         },
-        Some(Finish::Length | Finish::Withheld) | None => held(said, End::Failed),
+        Some(Finish::Length) => held(said, End::OutputLimit),
+        Some(Finish::Withheld) | None => held(said, End::Failed),
     }
 }

@@ -28,7 +28,8 @@ pub fn broken(log: &[Entry], expected: &Expected) -> Vec<String> {
         RunEnd::Completed => Some(End::Completed),
         RunEnd::Failed { .. } => Some(End::Failed),
         RunEnd::Stopped { .. } => Some(End::Stopped),
-        RunEnd::Interrupted { .. } => None,
+        RunEnd::OutputLimit { .. } => Some(End::OutputLimit),
+        RunEnd::Interrupted { .. } | RunEnd::Other(_) => None,
     });
     check(ended == Some(Some(expected.end)), "the run ends as it must");
     let at_end = log.iter().position(|entry| end(entry).is_some()).unwrap_or(log.len());
@@ -50,7 +51,7 @@ pub fn broken(log: &[Entry], expected: &Expected) -> Vec<String> {
     let shown: String = turn.and_then(|turn| turn.answer.as_ref()).map_or_else(String::new, |answer| {
         let parts = answer.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
-            Part::Reasoning(_) | Part::Call { .. } | Part::Steered { .. } | Part::Marker(_) => None,
+            Part::Reasoning(_) | Part::Call { .. } | Part::Steered { .. } => None,
         });
         parts.collect()
     });

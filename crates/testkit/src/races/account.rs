@@ -149,6 +149,7 @@ impl<'a> Book<'a> {
                 self.kept[no] || meanwhile(&facts.named, asked.low, seq).any(|named| *named)
             }
             Rule::Stops => meanwhile(&facts.open, asked.low, seq).any(Option::is_none),
+            Rule::ResumesQueue => meanwhile(&facts.paused, asked.low, seq).any(|paused| !paused),
             Rule::StopsRun(run) => meanwhile(&facts.open, seq, seq).all(|open| *open != Some(run)),
         }
     }

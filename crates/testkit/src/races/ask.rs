@@ -42,6 +42,7 @@ const ASKS: &[(u64, Make)] = &[
     (60, remove_queued),
     (30, stop),
     (40, stop_one),
+    (60, resume_queue),
     (45, undo),
     (25, undo_from),
     (55, put_back),
@@ -183,6 +184,12 @@ fn stop_one(dice: &mut Dice, _: &Stage, view: &View) -> Option<Ask> {
     let run = run?;
     let (command, rule) = (Command::Stop { run: Some(run), device: None }, Rule::StopsRun(run.0));
     Some(Ask { command, effect: "stop one".to_owned(), rule, ids: IdChange::None })
+}
+
+fn resume_queue(_: &mut Dice, _: &Stage, view: &View) -> Option<Ask> {
+    view.queue.iter().find(|queued| queued.paused)?;
+    let (command, effect) = (Command::ResumeQueue, "resume queue".to_owned());
+    Some(Ask { command, effect, rule: Rule::ResumesQueue, ids: IdChange::None })
 }
 
 fn undo(_: &mut Dice, _: &Stage, _: &View) -> Option<Ask> {

@@ -66,6 +66,7 @@ impl Sums {
 pub(super) struct Facts {
     pub(super) open: Vec<Option<u64>>,
     pub(super) named: Vec<bool>,
+    pub(super) paused: Vec<bool>,
 }
 
 /// What a run brought, as its entries say.
@@ -92,7 +93,7 @@ pub(super) fn judge(log: &[Entry], stage: &Stage, sums: &mut Sums) -> anyhow::Re
         observations.iter().filter(|observation| observation.source != Source::View).count() as u64;
     let mut observations = observations.into_iter().peekable();
     let mut model = Model::default();
-    let mut facts = Facts { open: vec![None], named: vec![false] };
+    let mut facts = Facts { open: vec![None], named: vec![false], paused: vec![false] };
     let mut effects: Vec<Effect> = Vec::new();
     let mut heard: BTreeMap<u64, Heard> = BTreeMap::new();
     let mut waiting: BTreeMap<u64, String> = BTreeMap::new();
@@ -103,6 +104,7 @@ pub(super) fn judge(log: &[Entry], stage: &Stage, sums: &mut Sums) -> anyhow::Re
         model.read(entry.seq.0, entry.time.0, &kind, &fields);
         facts.open.push(model.open);
         facts.named.push(model.named);
+        facts.paused.push(model.is_paused());
         effects.extend(account::effect(entry.seq.0, &kind, &fields));
         hear(&mut heard, &mut waiting, entry.seq.0, &kind, &fields);
         while let Some(observation) = observations.next_if(|observation| observation.seq <= entry.seq.0) {

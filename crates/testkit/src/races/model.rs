@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::answer::join;
 use super::seen::{State, Strings};
 
 const SHOWN_TURNS_MAX: usize = 64;
@@ -69,6 +70,7 @@ struct Waiting {
     posted: i64,
     message: Value,
     mode: String,
+    paused: bool,
 }
 
 /// The kind and the fields of a stored event.
@@ -107,6 +109,9 @@ impl Model {
                 for waiting in self.queue.iter_mut().filter(|waiting| waiting.turn == turn) {
                     waiting.message = fields["message"].clone();
                 }
+            }
+            "queue_paused" | "queue_resumed" => {
+                self.queue.iter_mut().for_each(|waiting| waiting.paused = kind == "queue_paused");
             }
             "queued_removed" => {
                 let turn = number(fields, "turn");
@@ -187,7 +192,12 @@ impl Model {
 
     fn wait(&mut self, turn: u64, posted: i64, fields: &Value, mode: &str) {
         self.messages += 1;
-        let waiting = Waiting { turn, posted, message: fields["message"].clone(), mode: mode.to_owned() };
+        let message = fields["message"].clone();
+        if self.title.is_none() {
+            // Every message of a race is one short line.
+            self.title = Some(text(&message, "text").to_owned());
+        }
+        let waiting = Waiting { turn, posted, message, mode: mode.to_owned(), paused: false };
         let at = if mode == "interrupt" { 0 } else { self.queue.len() };
         self.queue.insert(at, waiting);
     }
@@ -291,10 +301,14 @@ impl Model {
     /// What a reader sees now.
     pub(super) fn state(&mut self, strings: &mut Strings) -> State {
         let queue = self.queue.iter().map(|waiting| {
-            json!({
+            let mut queued = json!({
                 "turn": waiting.turn, "posted_at": waiting.posted,
                 "message": waiting.message, "mode": waiting.mode,
-            })
+            });
+            if waiting.paused {
+                queued["paused"] = true.into();
+            }
+            queued
         });
         let head = json!({
             "seq": self.seq,
@@ -311,6 +325,11 @@ impl Model {
         });
         let turns = self.turns[self.before..].iter_mut().map(|turn| turn.rendered(strings)).collect();
         State { head: strings.keep(head.to_string()), turns }
+    }
+
+    /// Whether a waiting message is paused.
+    pub(super) fn is_paused(&self) -> bool {
+        self.queue.iter().any(|waiting| waiting.paused)
     }
 
     /// Every visible turn, also those that are only counted.
@@ -398,24 +417,20 @@ impl Turn {
 
     fn render(&self) -> Value {
         let runs = self.answers.get(self.shown).map_or(&[][..], Vec::as_slice);
-        let mut parts = Vec::new();
-        for (at, run) in runs.iter().enumerate() {
-            parts.extend(run.parts.iter().map(|part| part.render(run.end.is_some())));
-            // One marker a place: a run that is cut before it brings anything is cut where this one was.
-            let next = runs[at + 1..].iter().find(|next| !next.parts.is_empty() || next.marker().is_some());
-            let goes_on = at + 1 < runs.len() && next.is_none_or(|next| !next.parts.is_empty());
-            let cut = run.marker().filter(|_| goes_on);
-            parts.extend(cut.map(|marker| json!({ "marker": marker })));
-        }
+        let (parts, interruptions) = join(runs);
         let complete =
             runs.last().and_then(|run| run.end.as_ref()).is_some_and(|(end, _)| end == "completed");
         let first = runs.first().filter(|_| !parts.is_empty());
         let used = [0, 1].map(|at| runs.iter().map(|run| run.used[at]).sum::<u64>());
+        let mut answer = first.map(|run| json!({ "run": run.id, "parts": parts, "complete": complete }));
+        if let Some(answer) = answer.as_mut().filter(|_| !interruptions.is_empty()) {
+            answer["interruptions"] = interruptions.into();
+        }
         let mut turn = json!({
             "turn": self.id,
             "posted_at": self.posted,
             "message": self.message,
-            "answer": first.map(|run| json!({ "run": run.id, "parts": parts, "complete": complete })),
+            "answer": answer,
             "marker": runs.last().and_then(Run::marker),
             "alternatives": self.answers.iter().filter_map(|runs| runs.first()).map(|run| run.id).collect::<Vec<_>>(),
         });
@@ -427,8 +442,9 @@ impl Turn {
 }
 
 impl Run {
-    fn marker(&self) -> Option<Value> {
+    pub(super) fn marker(&self) -> Option<Value> {
         let (end, at) = self.end.as_ref()?;
+        let mut reason = None;
         let (kind, said) = if end == "completed" {
             return None;
         } else if let Some(stopped) = end.get("stopped") {
@@ -438,9 +454,15 @@ impl Run {
         } else if let Some(failed) = end.get("failed") {
             ("failed", text(failed, "error").to_owned())
         } else {
-            ("interrupted", "Interrupted. The run ended here.".to_owned())
+            // Only crashes interrupt the runs of a race.
+            reason = Some(end["interrupted"]["reason"].clone());
+            ("interrupted", "Interrupted: the server stopped unexpectedly.".to_owned())
         };
-        Some(json!({ "kind": kind, "run": self.id, "at": at, "text": said }))
+        let mut marker = json!({ "kind": kind, "run": self.id, "at": at, "text": said });
+        if let Some(reason) = reason {
+            marker["reason"] = reason;
+        }
+        Some(marker)
     }
 }
 
@@ -455,7 +477,7 @@ impl Part {
         }
     }
 
-    fn render(&self, over: bool) -> Value {
+    pub(super) fn render(&self, over: bool) -> Value {
         match self {
             Self::Text(text) => json!({ "text": text }),
             Self::Reasoning(text) => json!({ "reasoning": text }),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use hub::AfterInterruption;
 use hub::{Hub, Settings, SystemClock};
-use session::AfterCrash;
 use store::sqlite::SqliteStore;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -53,7 +53,7 @@ impl Place {
         let store = Arc::new(self.open()?);
         let mut settings = Settings::new(self.path().join("spool"));
         settings.slots = 16;
-        settings.after_crash = AfterCrash::Continue.into();
+        settings.after_interruption = AfterInterruption::Continue.into();
         settings.idle_after = self.idle_after;
         let speaker = Arc::new(Speaker(self.counter.clone()));
         let started = Hub::start(store.clone(), speaker, Arc::new(SystemClock), settings);

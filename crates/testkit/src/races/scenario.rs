@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use session::Command;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -34,7 +34,7 @@ const LIFE: Duration = Duration::from_secs(2);
 const SLOTS_MAX: u64 = 32;
 
 /// Kinds of operation that are raced; each must have been acknowledged at least once.
-const KINDS: usize = 18;
+const KINDS: usize = 19;
 
 /// Who takes part.
 #[derive(Debug, Clone, Copy)]
@@ -187,13 +187,17 @@ async fn rest(life: &Life, stage: &Stage) -> anyhow::Result<()> {
     let quiet = async {
         loop {
             let view = handle.view().await?;
-            if view.run.is_none() && view.queue.is_empty() {
+            if view.run.is_none() && view.queue.iter().all(|queued| queued.paused) {
                 return anyhow::Ok(());
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE * 3, quiet).await.context("the session never comes to rest")?
+    if let Ok(rested) = timeout(PATIENCE * 3, quiet).await {
+        return rested;
+    }
+    let view = handle.view().await?;
+    bail!("run {:?} never ends, or the queue stays: {:?}", view.run, view.queue)
 }
 
 fn report(sums: &Sums, options: Options, operations_per_second: u64) -> bool {

@@ -27,6 +27,8 @@ pub(super) enum Rule {
     Stops,
     /// That run is not going on afterwards.
     StopsRun(u64),
+    /// No waiting message is paused at some point meanwhile.
+    ResumesQueue,
 }
 
 /// What became of an operation.

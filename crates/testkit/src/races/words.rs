@@ -122,7 +122,7 @@ impl<'a> Speech<'a> {
     }
 
     async fn step(&self) -> Result<(), RunOver> {
-        let steered: Vec<Message> = self.progress.report(Progress::Step).await?;
+        let steered: Vec<Message> = self.progress.report(Progress::Step { asked_to_continue: false }).await?;
         self.counter
             .note(self.run, |spoken| spoken.steered.extend(steered.into_iter().map(|message| message.text)));
         Ok(())

@@ -40,7 +40,7 @@ pub(crate) async fn write(world: &Arc<World>) {
             continue;
         };
         let arriving =
-            async { hub.chat(chat.clone()).arrive(message.clone(), mode, Some(key.clone())).await };
+            async { hub.chat(chat.clone()).arrive(message.clone(), mode.clone(), Some(key.clone())).await };
         match ask(&process, arriving).await {
             Answered::Yes(arrived) => {
                 if arrived.reset.is_some() {
@@ -141,8 +141,8 @@ pub(crate) fn check(world: &World, session: SessionId, log: &[Entry]) -> Option<
         };
         let begun = log[..at].iter().any(|entry| entry.event.output_of() == Some(*run));
         let before = at.checked_sub(1).map(|at| &log[at].event);
-        let marked = matches!(before, Some(Event::ResumeMarked { reason: of, .. }) if *of == ResumeReason::from(*reason));
-        let crashed = *reason == InterruptReason::Crash;
+        let marked = matches!(before, Some(Event::ResumeMarked { reason: of, .. }) if *of == ResumeReason::from(reason));
+        let crashed = matches!(reason, InterruptReason::Crash | InterruptReason::LostNode);
         if marked && !begun && !crashed {
             return Some(format!("I35 run {run} had not begun and was marked"));
         }

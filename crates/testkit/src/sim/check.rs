@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::FutureExt;
-use session::event::{RecoveryOutcome, RunEnd};
+use session::event::{RecoveryOutcome, RunCause, RunEnd};
 use session::{CommitOutcome, Entry, Event, Link, Part, RunId, Session, SessionId, TurnId, UserId};
 use store::{Catalog, ListQuery, Shelf};
 
 use super::world::World;
-use super::{chat, memory};
+use super::{chat, memory, resume};
 
 /// Sessions in which something is still to come.
 pub(crate) fn unsettled(world: &World) -> Vec<SessionId> {
@@ -18,9 +18,10 @@ pub(crate) fn unsettled(world: &World) -> Vec<SessionId> {
         let log = world.log(*session);
         log.iter().for_each(|entry| session::fold(&mut state, entry));
         state.open_run.is_some()
-            || !state.queue.is_empty()
+            || state.queue.iter().any(|queued| !queued.paused)
             || !state.recovering.is_empty()
             || memory::owes(&log)
+            || resume::is_due(world, &log)
     };
     sessions.into_iter().filter(open).collect()
 }
@@ -41,6 +42,10 @@ pub(crate) fn all(world: &World) {
             paid_for(world, session, &log),
             names(&log),
             recoveries(&log),
+            resume::stopped(&log),
+            resume::order(&log),
+            resume::taken(&log),
+            resume::counted(&log),
             answers(&log),
             list(world, session),
             kept(world, session, &log),
@@ -264,7 +269,7 @@ fn shown_parts(turn: &session::TurnView) -> (usize, usize) {
             Part::Text(text) if text.is_empty() => words += usize::MAX / 2,
             Part::Text(text) | Part::Reasoning(text) => words += text.split_whitespace().count(),
             Part::Call { .. } => calls += 1,
-            Part::Steered { .. } | Part::Marker(_) => {}
+            Part::Steered { .. } => {}
         }
     }
     (words, calls)
@@ -331,6 +336,8 @@ fn situations(world: &World, log: &[Entry]) {
             }
             Event::RecoverySettled { .. } => world.met("a recovery ended without a claim"),
             Event::RecoveryAttempted { .. } => world.met("a sealed empty journal was looked at"),
+            Event::RunStarted { cause: RunCause::Resume, .. } => world.met("a run resumed by itself"),
+            Event::QueuePaused {} => world.met("a queue was paused"),
             Event::TurnsUndone { .. } => world.met("turns were taken back"),
             Event::TurnsPutBack { .. } => world.met("turns were put back"),
             Event::SessionCleared {} => world.met("a session was cleared"),

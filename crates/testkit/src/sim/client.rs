@@ -178,7 +178,7 @@ async fn post(world: &Arc<World>, session: SessionId) {
             world.met("a key was tried again on another node");
         }
         asked.push(node);
-        match ask(&process, post_once(&hub, session, message.clone(), mode, key.clone())).await {
+        match ask(&process, post_once(&hub, session, message.clone(), mode.clone(), key.clone())).await {
             Answered::Yes(acknowledged) => {
                 if asked.len() > 1 {
                     world.met("a key was tried again and answered");
@@ -256,7 +256,7 @@ async fn post_twice(world: &Arc<World>, session: SessionId) {
     let posted = world.entry(session, session::Seq(turn.0)).map(|entry| entry.event);
     let Some(Event::MessagePosted { mode, .. }) = posted else { return };
     let message = if other { Message::text("another body") } else { posted_message };
-    let mode = if other { *world.dice().pick(&modes).unwrap_or(&mode) } else { mode };
+    let mode = if other { world.dice().pick(&modes).cloned().unwrap_or(mode) } else { mode };
     match ask(&process, post_once(&hub, session, message.clone(), mode, key.clone())).await {
         Answered::Yes(acknowledged) if other => {
             world.broken(|| format!("I5 a used key took another body as turn {:?}", acknowledged.turn));

@@ -163,7 +163,7 @@ impl SimStore {
         if posted && !self.line.held.load(Ordering::Relaxed) {
             let mut state = Session::default();
             self.world.log(session).iter().for_each(|entry| session::fold(&mut state, entry));
-            if state.open_run.is_none() && !state.queue.is_empty() {
+            if state.open_run.is_none() && state.queue.iter().any(|queued| !queued.paused) {
                 self.world.broken(|| format!("P15 a message of {session} waits and nothing goes on"));
             }
         }
@@ -261,6 +261,14 @@ impl LogStore for SimStore {
         async move {
             self.reach().await?;
             self.world.truth.waiting().await
+        }
+        .boxed()
+    }
+
+    fn interrupted(&self, since: Time) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.interrupted(since).await
         }
         .boxed()
     }

@@ -36,7 +36,7 @@ impl Runner for Provider {
                 RunCause::Resume => run.world.met("a run went on by itself"),
                 RunCause::Continue => run.world.met("a person let a run go on"),
                 RunCause::Retry => run.world.met("a turn was answered again"),
-                RunCause::Message => {}
+                RunCause::Message | RunCause::Other(_) => {}
             }
             // A run that is over was ended by someone else, who knows.
             run.work(&progress).await.unwrap_or(());
@@ -73,7 +73,7 @@ impl Run {
         );
         let (mut words, mut calls) = (0, 0);
         for _ in 0..=self.world.below(3) {
-            let steered = progress.report(Progress::Step).await?;
+            let steered = progress.report(Progress::Step { asked_to_continue: false }).await?;
             self.durable(words);
             if !steered.is_empty() {
                 self.world.met("a message went into a run");

@@ -115,6 +115,11 @@ impl World {
         })
     }
 
+    /// The time of a clock that is right.
+    pub(crate) fn now_micros(&self) -> i64 {
+        BEGIN_MICROS + i64::try_from(self.begun.elapsed().as_micros()).unwrap_or(i64::MAX)
+    }
+
     pub(crate) fn dice(&self) -> MutexGuard<'_, Dice> {
         self.dice.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -253,7 +258,7 @@ impl Node {
             slots: 4,
             slots_max: 16,
             idle_after: Duration::from_secs(20),
-            after_crash: session::AfterCrash::Continue.into(),
+            after_interruption: hub::AfterInterruption::Continue.into(),
             memory: hub::Remembers(Some(Arc::new(SimMemory(world.clone())))),
             suspend_active_within: None,
         };
@@ -293,8 +298,7 @@ struct SimClock {
 
 impl Clock for SimClock {
     fn now(&self) -> Time {
-        let passed = i64::try_from(self.world.begun.elapsed().as_micros()).unwrap_or(i64::MAX);
-        Time(BEGIN_MICROS + passed + self.skew_micros.load(Ordering::Relaxed))
+        Time(self.world.now_micros() + self.skew_micros.load(Ordering::Relaxed))
     }
 
     fn session_id(&self) -> SessionId {

@@ -99,7 +99,7 @@ fn notes(world: &World) -> usize {
 
 #[test]
 fn g1_a_new_chat_is_neither_marked_nor_suspended() {
-    let world = World::new();
+    let world = World::that_waits();
     assert_eq!(status(&world, "a"), None);
     let arrived = turn(&world, "a", "hello");
     assert_eq!(arrived.reset, None);
@@ -109,7 +109,7 @@ fn g1_a_new_chat_is_neither_marked_nor_suspended() {
 
 #[test]
 fn g1_every_chat_has_a_session_of_its_own() {
-    let world = World::new();
+    let world = World::that_waits();
     let arrived = turn(&world, "a", "hello");
     let again = turn(&world, "a", "hello again");
     assert_eq!((again.session, again.reset), (arrived.session, None));
@@ -124,7 +124,7 @@ fn g1_every_chat_has_a_session_of_its_own() {
 
 #[test]
 fn g1_messages_that_arrive_at_once_share_one_session() {
-    let world = World::new();
+    let world = World::that_waits();
     let chat = chat(&world, "a");
     let arrive = |text: &str| chat.arrive(Message::text(text), PostMode::Queue, None);
     let (one, two, three) = world.run(async { tokio::join!(arrive("one"), arrive("two"), arrive("three")) });
@@ -135,7 +135,7 @@ fn g1_messages_that_arrive_at_once_share_one_session() {
 
 #[test]
 fn g2_the_mark_survives_being_stored() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     turn(&world, "a", "hello");
     assert!(mark(&world, "a", Some("a visit")));
     let before = status(&world, "a");
@@ -148,7 +148,7 @@ fn g2_the_mark_survives_being_stored() {
 
 #[test]
 fn g3_a_log_of_an_older_version_is_neither() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let arrived = turn(&world, "a", "hello");
     let kinds = |event: &Event| matches!(event, Event::ResumeMarked { .. } | Event::ResumeCleared {});
     assert_eq!(count(&world.log(&session(&world, &arrived)), kinds), 0, "nothing of it is in the log");
@@ -180,7 +180,7 @@ fn g4_a_malformed_time_costs_only_itself() {
 
 #[test]
 fn g5_marking_sets_reason_and_time() {
-    let world = World::new();
+    let world = World::that_waits();
     turn(&world, "a", "hello");
     assert!(mark(&world, "a", None));
     let mark = status(&world, "a").and_then(|status| status.resume).expect("it is marked");
@@ -190,7 +190,7 @@ fn g5_marking_sets_reason_and_time() {
 
 #[test]
 fn g6_another_reason_is_kept_as_given() {
-    let world = World::new();
+    let world = World::that_waits();
     turn(&world, "a", "hello");
     assert!(mark(&world, "a", Some("the cat walked over it")));
     assert_eq!(reason(&world, "a").as_deref(), Some("the cat walked over it"));
@@ -198,14 +198,14 @@ fn g6_another_reason_is_kept_as_given() {
 
 #[test]
 fn g7_marking_an_unknown_chat_says_no() {
-    let world = World::new();
+    let world = World::that_waits();
     assert!(!mark(&world, "a", None));
     assert_eq!((status(&world, "a"), crate::kit::list(&world).len()), (None, 0));
 }
 
 #[test]
 fn g8_marking_a_suspended_chat_says_no_and_changes_nothing() {
-    let world = World::new();
+    let world = World::that_waits();
     let arrived = turn(&world, "a", "hello");
     assert!(suspend(&world, "a"));
     let before = world.log(&session(&world, &arrived)).len();
@@ -216,7 +216,7 @@ fn g8_marking_a_suspended_chat_says_no_and_changes_nothing() {
 
 #[test]
 fn g9_the_mark_survives_a_restart() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     turn(&world, "a", "hello");
     assert!(mark(&world, "a", None));
     world.restart();
@@ -225,7 +225,7 @@ fn g9_the_mark_survives_a_restart() {
 
 #[test]
 fn g10_clearing_removes_mark_reason_and_time() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     turn(&world, "a", "hello");
     mark(&world, "a", None);
     assert!(clear(&world, "a"));
@@ -236,20 +236,20 @@ fn g10_clearing_removes_mark_reason_and_time() {
 
 #[test]
 fn g11_clearing_what_is_not_marked_says_no() {
-    let world = World::new();
+    let world = World::that_waits();
     turn(&world, "a", "hello");
     assert!(!clear(&world, "a"));
 }
 
 #[test]
 fn g12_clearing_an_unknown_chat_says_no() {
-    let world = World::new();
+    let world = World::that_waits();
     assert!(!clear(&world, "a"));
 }
 
 #[test]
 fn g13_the_next_message_goes_to_the_same_session_and_only_a_completed_turn_clears() {
-    let world = World::new();
+    let world = World::that_waits();
     let first = turn(&world, "a", "hello");
     mark(&world, "a", None);
     let second = busy(&world, "a", script().text("half"));
@@ -266,7 +266,7 @@ fn g13_the_next_message_goes_to_the_same_session_and_only_a_completed_turn_clear
 
 #[test]
 fn g14_a_suspended_chat_gets_a_new_session() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let first = turn(&world, "a", "hello");
     assert!(suspend(&world, "a"));
     world.restart();
@@ -281,7 +281,7 @@ fn g14_a_suspended_chat_gets_a_new_session() {
 
 #[test]
 fn g15_both_at_once_behaves_as_suspended() {
-    let world = World::new();
+    let world = World::that_waits();
     let first = turn(&world, "a", "hello");
     mark(&world, "a", None);
     assert!(suspend(&world, "a"));
@@ -293,7 +293,7 @@ fn g15_both_at_once_behaves_as_suspended() {
 
 /// Two chats that were active lately, of which one waits to be resumed, and one that was active long ago.
 fn recently_active() -> World {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     turn(&world, "long ago", "hello");
     world.clock.advance(5 * 3_600_000_000);
     turn(&world, "marked", "hello");
@@ -324,7 +324,7 @@ fn g17_it_suspends_the_others_and_says_how_many() {
 
 /// A chat that was cut off with its history ending as the script left it, and its next message.
 fn told_after(script: Script, reason: InterruptReason) -> Vec<String> {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     busy(&world, "a", script);
     drain(&world, reason, Duration::ZERO);
     world.restart();
@@ -348,7 +348,7 @@ fn g18_the_next_turn_opens_with_one_note() {
 
 #[test]
 fn g18_an_unknown_reason_is_an_interruption() {
-    let world = World::new();
+    let world = World::that_waits();
     turn(&world, "a", "hello");
     mark(&world, "a", Some("crash"));
     turn(&world, "a", "what now?");
@@ -377,7 +377,7 @@ fn g21_there_are_never_two_notes() {
 
 #[test]
 fn g22_a_history_that_ends_in_tool_results_is_told() {
-    let world = World::new();
+    let world = World::that_waits();
     let arrived = busy(&world, "a", with_results());
     world.submit(&session(&world, &arrived), session::Command::Stop { run: None, device: None });
     turn(&world, "a", "what now?");
@@ -389,7 +389,7 @@ fn g22_a_history_that_ends_in_tool_results_is_told() {
 
 #[test]
 fn g23_otherwise_the_message_is_passed_on_unchanged() {
-    let world = World::new();
+    let world = World::that_waits();
     turn(&world, "a", "hello");
     turn(&world, "a", "what now?");
     assert_eq!(told(&world), ["what now?"]);
@@ -397,7 +397,7 @@ fn g23_otherwise_the_message_is_passed_on_unchanged() {
 
 #[test]
 fn g24_a_drain_that_times_out_marks_before_it_interrupts() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let arrived = busy(&world, "a", script().text("half"));
     drain(&world, InterruptReason::ShutdownTimeout, Duration::from_millis(5));
     world.restart();
@@ -411,7 +411,7 @@ fn g24_a_drain_that_times_out_marks_before_it_interrupts() {
 
 #[test]
 fn g25_a_restart_says_so() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     busy(&world, "a", script().text("half"));
     drain(&world, InterruptReason::RestartTimeout, Duration::ZERO);
     world.restart();
@@ -419,7 +419,7 @@ fn g25_a_restart_says_so() {
 }
 
 /// Begins a drain and waits until no run may start any more.
-fn begin_drain(world: &World, timeout: Duration) -> tokio::task::JoinHandle<()> {
+fn begin_drain(world: &World, timeout: Duration) -> tokio::task::JoinHandle<bool> {
     let hub = world.hub();
     let idle = world.create();
     let drained =
@@ -446,7 +446,7 @@ fn ending_soon(world: &World) -> Gate {
 
 #[test]
 fn g26_a_drain_that_ends_in_time_marks_and_interrupts_nothing() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let gate = ending_soon(&world);
     let drained = begin_drain(&world, HOUR);
     gate.open();
@@ -464,7 +464,7 @@ fn g26_a_drain_that_ends_in_time_marks_and_interrupts_nothing() {
 
 #[test]
 fn g27_what_ended_during_the_drain_is_not_marked() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let gate = ending_soon(&world);
     busy(&world, "late", script().text("half"));
     let drained = begin_drain(&world, Duration::from_millis(400));
@@ -478,7 +478,7 @@ fn g27_what_ended_during_the_drain_is_not_marked() {
 
 #[test]
 fn g28_a_run_whose_agent_was_being_set_up_is_not_marked() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let arrived = busy(&world, "a", script());
     drain(&world, InterruptReason::RestartTimeout, Duration::ZERO);
     world.restart();
@@ -488,10 +488,10 @@ fn g28_a_run_whose_agent_was_being_set_up_is_not_marked() {
 
 #[test]
 fn g30_three_interruptions_in_a_row_suspend() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let first = turn(&world, "a", "hello");
     for restart in 1..=3 {
-        let arrived = busy(&world, "a", script().text("half"));
+        let arrived = busy(&world, "a", script().step());
         assert_eq!(arrived.session, first.session, "before restart {restart}");
         drain(&world, InterruptReason::RestartTimeout, Duration::ZERO);
         world.restart();
@@ -504,7 +504,7 @@ fn g30_three_interruptions_in_a_row_suspend() {
 
 #[test]
 fn g31_a_completed_turn_clears_count_and_mark() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     for _ in 0..2 {
         busy(&world, "a", script().text("half"));
         drain(&world, InterruptReason::RestartTimeout, Duration::ZERO);
@@ -520,7 +520,7 @@ fn g31_a_completed_turn_clears_count_and_mark() {
 
 #[test]
 fn g33_after_a_crash_the_chats_that_were_cut_off_are_known_exactly() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     turn(&world, "idle", "hello");
     busy(&world, "busy", script().text("half"));
     // A session of nobody's chat is left alone as well.

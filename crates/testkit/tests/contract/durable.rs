@@ -102,7 +102,7 @@ fn p8_nothing_is_acknowledged_while_the_store_refuses() {
 
 #[test]
 fn p8_a_message_survives_a_crash_before_the_first_token() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     world.agent.add(script().hold());
     let session = world.create();
     world.submit(&session, post("go", PostMode::Queue));

@@ -128,7 +128,7 @@ fn c11_a_run_whose_worker_is_gone_is_repaired() {
 /// Another node on the same store.
 fn another_node(world: &World) -> Hub {
     let settings = Settings {
-        after_crash: session::AfterCrash::Wait.into(),
+        after_interruption: hub::AfterInterruption::Wait.into(),
         ..Settings::new(world.path().join("other"))
     };
     let (store, agent, clock) = (world.store(), world.agent.clone(), world.clock.clone());

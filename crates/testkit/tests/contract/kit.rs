@@ -60,6 +60,8 @@ pub(crate) fn lines(view: &View) -> Vec<String> {
 fn turn_lines(turn: &TurnView) -> Vec<String> {
     let mut lines = vec![format!("user {}", said(&turn.message))];
     lines.extend(turn.answer.iter().flat_map(|answer| &answer.parts).map(part_line));
+    let cuts = turn.answer.iter().flat_map(|answer| &answer.interruptions);
+    lines.extend(cuts.map(|cut| format!("at {}.{} {}", cut.part, cut.offset, marker_line(&cut.marker))));
     lines.extend(turn.marker.as_ref().map(marker_line));
     lines
 }
@@ -85,7 +87,6 @@ fn part_line(part: &Part) -> String {
             format!("call {call} {tool} {arguments} {state}{result}")
         }
         Part::Steered { message, .. } => format!("steered {}", said(message)),
-        Part::Marker(marker) => marker_line(marker),
     }
 }
 
@@ -96,6 +97,8 @@ fn marker_line(marker: &Marker) -> String {
         MarkerKind::Interrupted => "interrupted",
         MarkerKind::Recovering => "recovering",
         MarkerKind::Recovered => "recovered",
+        MarkerKind::OutputLimit => "output limit",
+        MarkerKind::Other => "other",
     };
     match (marker.attempts, marker.first_seen) {
         (None, None) => format!("marker {kind}"),

@@ -86,8 +86,8 @@ fn p2_what_changes_a_row_touches_it_once() {
     touch("end", 1, &|| submit(Command::Stop { run: None, device: None }));
     touch("rename", 1, &|| submit(Command::Rename { title: "named".to_owned() }));
     for flag in [Flag::Pinned, Flag::Archived, Flag::Trashed] {
-        touch("flag", 1, &|| submit(Command::SetFlag { flag, on: true }));
-        touch("flag", 1, &|| submit(Command::SetFlag { flag, on: false }));
+        touch("flag", 1, &|| submit(Command::SetFlag { flag: flag.clone(), on: true }));
+        touch("flag", 1, &|| submit(Command::SetFlag { flag: flag.clone(), on: false }));
     }
     let through = world.view(&session).turns[0].turn;
     touch("compaction", 0, &|| submit(Command::CompactContext { summary: "short".to_owned(), through }));
@@ -200,7 +200,7 @@ const HEALED: [&str; 4] = ["user go +go.txt", "call 1 read {} finished 42", "tex
 
 #[test]
 fn p4_healing_leaves_the_last_activity_alone() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let (session, hidden, before) = die_with_a_finished_call(&mut world);
     world.start();
     let session = reopened(&world, &session);
@@ -216,7 +216,7 @@ fn p4_healing_leaves_the_last_activity_alone() {
 
 #[test]
 fn p4_healing_at_the_first_repair_leaves_the_last_activity_alone() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let (session, hidden, before) = die_with_a_finished_call(&mut world);
     hidden.put_back();
     world.start();

@@ -17,4 +17,5 @@ mod memory;
 mod paths;
 mod races;
 mod recovery;
+mod resume;
 mod stop;

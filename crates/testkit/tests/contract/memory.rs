@@ -209,7 +209,7 @@ fn m8_shutdown_waits_for_the_commit_then_takes_what_completed_meanwhile() {
     assert_eq!(world.memory.released(), [(session.session(), owner("a"))]);
 }
 
-fn drain(world: &World) -> tokio::task::JoinHandle<()> {
+fn drain(world: &World) -> tokio::task::JoinHandle<bool> {
     let hub = world.hub();
     world.handle().spawn(async move { hub.drain(InterruptReason::ShutdownTimeout, Duration::ZERO).await })
 }

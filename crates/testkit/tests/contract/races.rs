@@ -184,7 +184,7 @@ fn p15_every_state_seen_in_a_race_is_that_of_a_whole_operation() {
         // A run that is held would go on for ever, and what waits behind it too.
         loop {
             let view = session.view().await.unwrap();
-            if view.run.is_none() && view.queue.is_empty() {
+            if view.run.is_none() && view.queue.iter().all(|queued| queued.paused) {
                 break;
             }
             submit_all(session.clone(), vec![Command::Stop { run: None, device: None }]).await;

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use hub::{Catcher, Look, SessionHandle, SpoolError};
+use hub::{Catcher, Followed, Look, SessionHandle, SpoolError};
 use nix::sys::stat::Mode;
-use session::{Command, Entry, Event, InterruptReason, Link, PostMode, RunEnd, RunId, SlotNo};
+use session::{Command, Entry, Event, InterruptReason, Link, PostMode, RunEnd, RunId, Seq, SlotNo};
 use testkit::{Gate, World, script};
 
 use crate::kit::{Hidden, cold, lines, marker, newest_run, post, reopened, slot_file, spool, until_settled};
@@ -104,7 +104,7 @@ fn r1_an_unreadable_journal_is_recovering_and_heals_once_it_can_be_read() {
     hidden.put_back();
     let healed = until_settled(&world, &session);
     assert_eq!(lines(&healed), with_marker(&WHOLE, "marker recovered"));
-    assert!(marker(&healed).text.contains("recovered from the run journal"));
+    assert!(marker(&healed).text.contains("The output was recovered"));
     let session = cold(&mut world, &session);
     assert_eq!(world.view(&session), healed);
     assert_eq!(world.hub().heal_looks(), 0, "nothing is left to heal");
@@ -142,7 +142,7 @@ fn r1_a_spool_that_is_away_as_a_whole_is_not_taken_for_an_empty_one() {
 
 #[test]
 fn r1_what_the_log_has_already_is_not_healed_again() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let (asked, spooled) = (Gate::default(), Gate::default());
     world
         .agent
@@ -225,13 +225,13 @@ fn r3_a_journal_that_may_still_arrive_costs_no_attempt() {
 
 #[test]
 fn r4_a_sealed_empty_journal_costs_one_attempt_a_read_and_settles_at_the_limit() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let (session, run, slot, _) = die_streaming(&mut world);
     seal_empty(&world, &session, run, slot);
     world.start();
     let session = reopened(&world, &session);
     for attempts in 0..12 {
-        let view = world.until(&session, |view| marker(view).attempts == Some(attempts));
+        let view = world.read_until(&session, |view| marker(view).attempts == Some(attempts));
         let marker = format!("marker recovering attempts Some({attempts}) seen true");
         assert_eq!(lines(&view), with_marker(&IN_LOG, &marker));
     }
@@ -265,7 +265,7 @@ fn r5_output_heals_whatever_the_attempt_count() {
     seal_empty(&world, &session, run, slot);
     world.start();
     let session = reopened(&world, &session);
-    world.until(&session, |view| marker(view).attempts == Some(7));
+    world.read_until(&session, |view| marker(view).attempts == Some(7));
     let mut dead = journal(&world, &session, run, slot, &last);
     let view = until_settled(&world, &session);
     let healed = ["user go +go.txt", IN_LOG[1], IN_LOG[2], "text Found it."];
@@ -282,7 +282,7 @@ fn r6_a_marker_of_a_day_settles_without_a_look_at_the_journal() {
     let hidden = Hidden::hide(&world, slot);
     world.start();
     let session = reopened(&world, &session);
-    let recovering = RunEnd::Interrupted { reason: InterruptReason::Crash, recovering: true };
+    let recovering = RunEnd::Interrupted { reason: InterruptReason::Crash, recovering: true, progress: true };
     let ended = |entry: &Entry| matches!(&entry.event, Event::RunEnded { end, .. } if *end == recovering);
     assert!(world.log(&session).iter().any(ended), "the journal was away at the first repair");
     hidden.put_back();
@@ -306,4 +306,26 @@ fn r6_a_marker_just_short_of_a_day_still_heals() {
     world.clock.advance(DAY_MICROS - 60_000_000);
     let healed = until_settled(&world, &session);
     assert_eq!(lines(&healed), with_marker(&WHOLE, "marker recovered"));
+}
+
+#[test]
+fn r8_followers_see_the_marker_settle_without_a_read() {
+    let mut world = World::new();
+    let (session, run, slot) = die_in_an_outage(&mut world);
+    let hidden = Hidden::hide(&world, slot);
+    world.start();
+    let session = reopened(&world, &session);
+    // Nobody reads it before: a read asks for healing too.
+    hidden.put_back();
+    let settled = world.run(async {
+        let mut follower = session.follow(Seq(0)).await.unwrap();
+        loop {
+            if let Followed::Entry(entry) = follower.next().await.unwrap()
+                && let Event::RecoverySettled { run, .. } = entry.event
+            {
+                return run;
+            }
+        }
+    });
+    assert_eq!(settled, run);
 }

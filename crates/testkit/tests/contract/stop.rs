@@ -217,7 +217,7 @@ fn c13_half_a_call_is_kept_as_an_incomplete_call() {
 
 #[test]
 fn c13_a_crash_keeps_half_a_thought_and_half_a_call_too() {
-    let mut world = World::new();
+    let mut world = World::that_waits();
     let (session, _) = started(&world, script().text("<think>half").draft(1, "write", "{\"file\""));
     let session = cold(&mut world, &session);
     let view = world.until(&session, |view| is_marked(view, MarkerKind::Interrupted));

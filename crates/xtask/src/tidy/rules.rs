@@ -36,7 +36,7 @@ const FORBIDDEN_WORDS: [(&str, &[&str]); 10] = [
     ("thread", &["store", "testkit", "session"]),
     ("conversation", &[]),
     // A place on a platform, never a session.
-    ("chat", &["session", "store", "hub", "testkit"]),
+    ("chat", &["session", "store", "hub", "server", "testkit"]),
 ];
 
 /// Which of our crates each crate may name. Absent edges are the design: an agent cannot append, a door cannot

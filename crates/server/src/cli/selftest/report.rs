@@ -32,7 +32,7 @@ pub(super) struct Outcome<'a> {
 }
 
 /// What it means that a figure is not 0.
-const MEANINGS: [(&str, &str); 11] = [
+const MEANINGS: [(&str, &str); 16] = [
     ("lost", "a message was accepted, or an entry shown, and it is gone"),
     ("doubled", "a message, an entry or a word is there twice"),
     ("reordered", "something is there in another order than it was said or shown"),
@@ -43,6 +43,11 @@ const MEANINGS: [(&str, &str); 11] = [
     ("changed_by_restart", "a session was not the same after one more restart"),
     ("ended_by_itself", "the server ended though nobody had ended it"),
     ("stops_failed", "the server was asked to stop and did not, or not well"),
+    ("stops_late", "the server took more than twice its time to stop"),
+    ("words_missing", "an answer that was interrupted and continued lacks words"),
+    ("words_doubled", "an answer that was interrupted and continued shows words twice"),
+    ("words_foreign", "an answer shows words that the model did not mean as part of it"),
+    ("suspended_although_it_moved", "a session stopped resuming although its runs made progress"),
     ("finished", "the test could not be carried through"),
 ];
 
@@ -53,13 +58,15 @@ impl Outcome<'_> {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let trouble::Counts { kills, kills_at_start, freezes, stops, .. } = self.troubles;
+        let trouble::Counts { kills, kills_at_start, freezes, stops, restarts, .. } = self.troubles;
         let mut all = vec![Figure::new("kills", kills.load(Ordering::Acquire), Kind::Done)];
         all.extend(
             [
                 ("kills_at_start", kills_at_start),
                 ("freezes", freezes),
                 ("stops", stops),
+                ("restarts", restarts),
+                ("slowest_stop_ms", &self.troubles.slowest_stop_ms),
                 ("slowest_start_ms", &self.troubles.slowest_start_ms),
             ]
             .map(|(name, count)| Figure::new(name, count.load(Ordering::Acquire), Kind::Told)),
@@ -75,6 +82,7 @@ impl Outcome<'_> {
         let wrong = [
             ("ended_by_itself", &self.troubles.ended_by_itself),
             ("stops_failed", &self.troubles.stops_failed),
+            ("stops_late", &self.troubles.stops_late),
         ];
         all.extend(wrong.map(|(name, count)| Figure::new(name, count.load(Ordering::Acquire), Kind::Wrong)));
         all.push(Figure::new("finished", u64::from(self.verdict.is_ok()), Kind::Done));
@@ -112,7 +120,7 @@ impl Outcome<'_> {
         let mut lines = vec![
             format!("# everturn {}, seed {}", env!("CARGO_PKG_VERSION"), self.seed),
             format!(
-                "# For {} s this program was killed, frozen and stopped at random moments while clients wrote and read.",
+                "# For {} s this program was killed, frozen, stopped and restarted at random moments while clients wrote and read.",
                 self.length.as_secs()
             ),
             "# Then every message, every entry that was shown and every word of every answer was looked up.".to_owned(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use judge::dice::Dice;
+use judge::play::ASKED_MODEL;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
@@ -21,7 +22,9 @@ const READY_MAX: Duration = Duration::from_secs(60);
 /// How long a server may take to end once it was asked to. It drains first.
 const STOP_MAX: Duration = Duration::from_secs(20);
 /// Seconds that its runs have when it drains.
-const DRAIN_SECONDS: u64 = 2;
+pub(super) const DRAIN_SECONDS: u64 = 2;
+/// The exit code that asks a supervisor to start it again.
+const RESTART: i32 = 75;
 /// Ports below those that systems lend to outgoing connections, so that nobody takes it while the server is down.
 const PORTS: (u16, u16) = (10_000, 20_000);
 
@@ -53,18 +56,19 @@ impl Setup {
             key_secret: None,
             window_tokens: 1_000_000,
             output_tokens_max: 250_000,
-            // So that an answer that was cut off goes on at the very next word, and every word can be counted.
             takes_prefix: true,
             tools: true,
             silence_seconds: 120,
             input_price: 0.0,
             output_price: 0.0,
         };
+        // One that is asked to continue, as most providers must be.
+        let asked = ModelConfig { name: ASKED_MODEL.to_owned(), takes_prefix: false, ..model.clone() };
         let config = Config {
             data: scratch.join("data"),
             listen: SocketAddr::from(([127, 0, 0, 1], free_port(seed)?)),
             drain_seconds: DRAIN_SECONDS,
-            models: vec![model],
+            models: vec![model, asked],
             ..Config::default()
         };
         let path = scratch.join("config.toml");
@@ -149,14 +153,15 @@ impl Subject {
         Ok(before)
     }
 
-    /// Asks it to stop. Answers whether it ended in time, and well; if not, it is killed.
+    /// Asks it to stop or restart. Returns whether it ended in time, and well; if not, it is killed.
     ///
     /// # Errors
-    /// When it cannot be asked or waited for.
-    pub(super) async fn stop(&mut self) -> anyhow::Result<bool> {
-        self.signal(Signal::SIGTERM)?;
+    /// Returns an error if it cannot be asked or waited for.
+    pub(super) async fn stop(&mut self, signal: Signal) -> anyhow::Result<bool> {
+        self.signal(signal)?;
         if let Ok(ended) = tokio::time::timeout(STOP_MAX, self.child.wait()).await {
-            return Ok(ended?.success());
+            let code = if signal == Signal::SIGHUP { RESTART } else { 0 };
+            return Ok(ended?.code() == Some(code));
         }
         self.child.kill().await.context("kill the server")?;
         Ok(false)

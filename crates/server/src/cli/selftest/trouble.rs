@@ -1,4 +1,4 @@
-//! What is done to the server: it is killed at any moment, also while it starts; frozen; asked to stop.
+//! What is done to the server: it is killed at any moment, also while it starts; frozen; asked to stop or to restart.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,11 +9,13 @@ use judge::dice::Dice;
 use nix::sys::signal::Signal;
 use tokio::time::Instant;
 
-use super::subject::{Setup, Subject};
+use super::subject::{DRAIN_SECONDS, Setup, Subject};
 
 /// How long a server lives: from `2^FIRST` ms to a little more than twice `2^LAST` ms, short lives as likely as long
 /// ones.
 const LIFE_MS_LOG: (u64, u64) = (1, 10);
+/// A stop that takes longer is late, on a busy machine too: twice what the server is given to drain and a second to end.
+const STOP_LATE: Duration = Duration::from_secs(2 * (DRAIN_SECONDS + 1));
 /// The longest that it is frozen.
 const FROZEN_MS_MAX: u64 = 700;
 
@@ -36,7 +38,13 @@ pub(super) struct Counts {
     /// Those that came before it was ready.
     pub(super) kills_at_start: AtomicU64,
     pub(super) freezes: AtomicU64,
+    /// Shutdowns that it was asked for.
     pub(super) stops: AtomicU64,
+    /// Restarts that it was asked for.
+    pub(super) restarts: AtomicU64,
+    pub(super) slowest_stop_ms: AtomicU64,
+    /// Stops that took much longer than the server is configured to drain.
+    pub(super) stops_late: AtomicU64,
     /// Stops that ended late, or not well.
     pub(super) stops_failed: AtomicU64,
     /// Times that it was found ended though nobody had ended it.
@@ -82,8 +90,9 @@ impl Trouble {
             tokio::time::sleep(life).await;
             match self.dice.below(100) {
                 0..10 => self.freeze().await?,
-                10..18 => {
-                    self.stop().await?;
+                10..20 => {
+                    let signal = if self.dice.chance(50) { Signal::SIGHUP } else { Signal::SIGTERM };
+                    self.stop_by(signal).await?;
                     self.start().await?;
                 }
                 _ => {
@@ -138,12 +147,21 @@ impl Trouble {
     /// # Errors
     /// When it cannot be asked.
     pub(super) async fn stop(&mut self) -> anyhow::Result<()> {
+        self.stop_by(Signal::SIGTERM).await
+    }
+
+    async fn stop_by(&mut self, signal: Signal) -> anyhow::Result<()> {
         let Some(mut subject) = self.subject.take() else { return Ok(()) };
-        let well = subject.stop().await.context("stop the server")?;
-        self.counts.stops.fetch_add(1, Ordering::AcqRel);
-        if !well {
-            self.counts.stops_failed.fetch_add(1, Ordering::AcqRel);
-        }
+        let begun = Instant::now();
+        let well = subject.stop(signal).await.context("stop the server")?;
+        let took = begun.elapsed();
+        let counts = &self.counts;
+        let kind = if signal == Signal::SIGHUP { &counts.restarts } else { &counts.stops };
+        kind.fetch_add(1, Ordering::AcqRel);
+        let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        counts.slowest_stop_ms.fetch_max(millis, Ordering::AcqRel);
+        counts.stops_late.fetch_add(u64::from(took > STOP_LATE), Ordering::AcqRel);
+        counts.stops_failed.fetch_add(u64::from(!well), Ordering::AcqRel);
         Ok(())
     }
 

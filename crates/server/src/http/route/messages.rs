@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::super::desk::Desk;
-use super::super::error::Problem;
+use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{AtPath, Body, Key};
 use super::super::gate::{Gate, Policy};
 use super::super::wire::{Kept, MessageBody, PostBody};
@@ -18,12 +18,15 @@ pub(crate) fn add(gate: Gate) -> Gate {
     gate.route(Policy::Write, routes!(post))
         .route(Policy::Write, routes!(edit_queued, remove_queued))
         .route(Policy::Write, routes!(steer_queued))
+        .route(Policy::Write, routes!(resume_queue))
+        .route(Policy::Write, routes!(clear_queue))
         .route(Policy::Write, routes!(stop))
         .route(Policy::Write, routes!(undo))
         .route(Policy::Write, routes!(put_back))
         .route(Policy::Write, routes!(retry))
         .route(Policy::Write, routes!(go_on))
         .route(Policy::Write, routes!(clear))
+        .route(Policy::Write, routes!(compact))
 }
 
 async fn submit(desk: &Desk, session: Uuid, command: Command) -> Result<Json<Kept>, Problem> {
@@ -60,7 +63,8 @@ async fn edit_queued(
     submit(&desk, session, Command::EditQueued { turn: TurnId(turn), message: desk.message(body)? }).await
 }
 
-/// Lets a message that waits go into the run that is going on, at its next step.
+/// Lets a message that waits steer the run that is going on: it takes effect when the current step ends, and the run takes
+/// another step for it.
 #[utoipa::path(post, path = "/api/v1/sessions/{session}/queue/{turn}/steer", tag = "messages",
     params(("session" = Uuid, Path), ("turn" = u64, Path)), security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
@@ -82,6 +86,22 @@ async fn remove_queued(
     submit(&desk, session, Command::RemoveQueued { turn: TurnId(turn) }).await
 }
 
+/// Sends the messages that Stop paused, in their order. Harmless when none is paused.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/queue/resume", tag = "messages",
+    params(("session" = Uuid, Path)), security(("token" = [])),
+    responses((status = 200, body = Kept), (status = "default", body = Problem)))]
+async fn resume_queue(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
+    submit(&desk, session, Command::ResumeQueue).await
+}
+
+/// Withdraws every message that waits. Harmless when none does.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/queue/clear", tag = "messages",
+    params(("session" = Uuid, Path)), security(("token" = [])),
+    responses((status = 200, body = Kept), (status = "default", body = Problem)))]
+async fn clear_queue(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
+    submit(&desk, session, Command::ClearQueue).await
+}
+
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct StopBody {
@@ -90,7 +110,8 @@ struct StopBody {
     run: Option<u64>,
 }
 
-/// Ends the run that is going on and keeps all it brought. Harmless when none is.
+/// Stops the current run, keeps its output, and pauses the waiting messages. Without a run, it still pauses them and
+/// keeps an interrupted run from resuming.
 #[utoipa::path(post, path = "/api/v1/sessions/{session}/stop", tag = "messages", params(("session" = Uuid, Path)),
     request_body = StopBody, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
@@ -141,6 +162,18 @@ async fn retry(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, 
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn go_on(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
     submit(&desk, session, Command::Continue).await
+}
+
+/// Compacts the context: the model reads a summary in place of the turns so far. The transcript stays as it is.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/compact", tag = "messages", params(("session" = Uuid, Path)),
+    security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
+async fn compact(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
+    let compacted = desk.session(session).await?.compact().await?;
+    let nothing = || {
+        let detail = "There is nothing to compact: the session has no turns, or an answer is being written.";
+        Problem::new(ErrorCode::NothingToCompact, detail)
+    };
+    Ok(Json(compacted.ok_or_else(nothing)?.into()))
 }
 
 /// Takes every turn out of sight.

@@ -11,11 +11,13 @@ use super::super::desk::Desk;
 use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{Body, said};
 use super::super::gate::{Gate, Policy};
-use crate::config::AfterCrashConfig;
+use crate::config::AfterInterruptionConfig;
 use crate::settings::{Change, ChangeError, Values};
 
 /// Characters of what a model is told before a session.
 const INSTRUCTIONS_CHARS_MAX: usize = 20_000;
+/// A year: older output is nothing to resume.
+const RESUME_WITHIN_SECONDS_MAX: u64 = 31_536_000;
 /// A hundred years.
 const TRASH_DAYS_MAX: u32 = 36_500;
 
@@ -41,9 +43,12 @@ async fn read(State(app): State<App>) -> Json<SettingsBody> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SettingsChange {
-    /// For the next crash on.
+    /// In effect immediately, also for runs that were interrupted earlier. `after_crash` is the old name.
+    #[serde(default, alias = "after_crash")]
+    after_interruption: Option<AfterInterruptionConfig>,
+    /// Seconds, at most 31,536,000; 0 for never. In effect immediately.
     #[serde(default)]
-    after_crash: Option<AfterCrashConfig>,
+    resume_within_seconds: Option<u64>,
     /// Days, at most 36,500; 0 keeps the trash until it is erased by hand. Looked at every hour.
     #[serde(default)]
     trash_days: Option<u32>,
@@ -65,8 +70,13 @@ async fn change(
         let detail = format!("The trash is kept for at most {TRASH_DAYS_MAX} days, or with 0 for ever.");
         return Err(Problem::new(ErrorCode::BadSetting, detail));
     }
+    if change.resume_within_seconds.is_some_and(|seconds| seconds > RESUME_WITHIN_SECONDS_MAX) {
+        let detail = format!("`resume_within_seconds` is at most {RESUME_WITHIN_SECONDS_MAX}.");
+        return Err(Problem::new(ErrorCode::BadSetting, detail));
+    }
     let instructions = change.instructions.map(checked_instructions).transpose()?;
-    let change = Change { after_crash: change.after_crash, trash_days: change.trash_days, instructions };
+    let SettingsChange { after_interruption, resume_within_seconds, trash_days, .. } = change;
+    let change = Change { after_interruption, resume_within_seconds, trash_days, instructions };
     let (settings, by) = (app.settings.clone(), desk.by());
     match tokio::task::spawn_blocking(move || settings.change(by, change)).await {
         Ok(Ok(())) => Ok(Json(body(&app))),

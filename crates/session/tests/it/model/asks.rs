@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use session::event::CallStatus;
 use session::{
-    AfterCrash, CallNo, Command, Event, Flag, InterruptReason, Journal, Message, Outcome, PostMode, Progress,
-    ProjectId, RunEnd, RunId, SessionId, TurnId, Usage,
+    CallNo, Command, Event, Flag, InterruptReason, Journal, Message, Outcome, PostMode, Progress, ProjectId,
+    RunEnd, RunId, SessionId, TurnId, Usage,
 };
 
-use super::reference::Model;
+use super::reference::{HOUR, Model};
 
 /// Something that happens to a session.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub(super) enum Ask {
     SteerQueued(u8),
     RemoveQueued(u8),
     Stop,
+    ResumeQueue,
+    ClearQueue,
     StopRun(u8),
     Undo,
     UndoFrom(u8),
@@ -35,15 +37,18 @@ pub(super) enum Ask {
     RemoveId(u8),
     Compact(u8),
     Step,
+    StepEnded,
     Bring(Out),
     Done,
+    OutputLimit,
     Fail,
     /// Something from a run that may be over.
     Late(u8),
     Drain(InterruptReason),
     Heal(u8, Found),
     Take,
-    Crash(Found, AfterCrash),
+    /// A crash, and how old the newest output of a run that resumes may be.
+    Crash(Found, i64),
     Hold,
     Allow,
     Wait(i64),
@@ -87,6 +92,8 @@ fn ask() -> impl Strategy<Value = Ask> {
         18 => out().prop_map(Ask::Bring),
         6 => Just(Ask::Step),
         8 => Just(Ask::Done),
+        3 => Just(Ask::StepEnded),
+        1 => Just(Ask::OutputLimit),
         2 => Just(Ask::Fail),
         1 => n().prop_map(Ask::Late),
         2 => n().prop_map(Ask::EditQueued),
@@ -95,6 +102,8 @@ fn ask() -> impl Strategy<Value = Ask> {
     ];
     let change = prop_oneof![
         4 => Just(Ask::Stop),
+        3 => Just(Ask::ResumeQueue),
+        1 => Just(Ask::ClearQueue),
         1 => n().prop_map(Ask::StopRun),
         4 => Just(Ask::Undo),
         2 => n().prop_map(Ask::UndoFrom),
@@ -116,11 +125,11 @@ fn ask() -> impl Strategy<Value = Ask> {
         n().prop_map(Ask::AddId),
         n().prop_map(Ask::RemoveId),
     ];
-    let policy = prop_oneof![4 => Just(AfterCrash::Continue), 1 => Just(AfterCrash::Wait)];
+    let within = prop_oneof![4 => Just(HOUR), 1 => Just(0)];
     let reasons =
         vec![InterruptReason::ShutdownTimeout, InterruptReason::RestartTimeout, InterruptReason::SpoolFull];
     let world = prop_oneof![
-        6 => (found(), policy).prop_map(|(found, policy)| Ask::Crash(found, policy)),
+        6 => (found(), within).prop_map(|(found, within)| Ask::Crash(found, within)),
         6 => (n(), found()).prop_map(|(run, found)| Ask::Heal(run, found)),
         1 => prop::sample::select(reasons).prop_map(Ask::Drain),
         2 => Just(Ask::Hold),
@@ -162,11 +171,15 @@ impl Ask {
         let open = RunId(model.seen.open.unwrap_or_default());
         let progress = |progress| Command::Progress { run: open, progress };
         Some(match self {
-            Self::Post(mode, n) => Command::PostMessage { message: message(*n), mode: *mode, key: None },
+            Self::Post(mode, n) => {
+                Command::PostMessage { message: message(*n), mode: mode.clone(), key: None }
+            }
             Self::EditQueued(n) => Command::EditQueued { turn: waiting(model, *n), message: message(*n) },
             Self::SteerQueued(n) => Command::SteerQueued { turn: waiting(model, *n) },
             Self::RemoveQueued(n) => Command::RemoveQueued { turn: waiting(model, *n) },
             Self::Stop => Command::Stop { run: None, device: None },
+            Self::ResumeQueue => Command::ResumeQueue,
+            Self::ClearQueue => Command::ClearQueue,
             Self::StopRun(n) => Command::Stop { run: Some(RunId(u64::from(*n))), device: None },
             Self::Undo => Command::Undo { from: None },
             Self::UndoFrom(n) => Command::Undo { from: Some(turn(model, *n)) },
@@ -178,7 +191,7 @@ impl Ask {
             Self::Clear => Command::Clear,
             Self::Rename(n) => Command::Rename { title: format!("name {n}") },
             Self::Suggest(n) => Command::SuggestTitle { title: format!("title {n}") },
-            Self::Flag(flag, on) => Command::SetFlag { flag: *flag, on: *on },
+            Self::Flag(flag, on) => Command::SetFlag { flag: flag.clone(), on: *on },
             Self::Tags(n) => Command::SetTags { tags: (0..n % 4).map(|at| format!("tag {at}")).collect() },
             Self::Project(n) => {
                 Command::SetProject { project: (n % 2 == 0).then(|| ProjectId(session_id(*n).0)) }
@@ -188,20 +201,22 @@ impl Ask {
             Self::Compact(n) => {
                 Command::CompactContext { summary: format!("summary {n}"), through: turn(model, *n) }
             }
-            Self::Step => progress(Progress::Step),
+            Self::Step => progress(Progress::Step { asked_to_continue: false }),
+            Self::StepEnded => progress(Progress::StepEnded),
             Self::Bring(out) => progress(out.progress()),
             Self::Done => progress(Progress::Completed),
+            Self::OutputLimit => progress(Progress::OutputLimit { tokens: 100 }),
             Self::Fail => progress(Progress::Failed { error: "No credit.".to_owned() }),
             Self::Late(n) => {
                 Command::Progress { run: RunId(u64::from(*n)), progress: Progress::Text("late".to_owned()) }
             }
-            Self::Drain(reason) => Command::Interrupt { reason: *reason },
+            Self::Drain(reason) => Command::Interrupt { reason: reason.clone() },
             Self::Heal(n, found) => {
                 let run =
                     pick(&model.seen.recovering, *n).map_or(RunId(u64::from(*n)), |found| RunId(found.run));
                 Command::Heal { run, journal: found.journal(run) }
             }
-            Self::Take => Command::TakeQueued,
+            Self::Take => Command::Proceed,
             Self::Crash(..)
             | Self::Hold
             | Self::Allow
@@ -226,7 +241,7 @@ impl Out {
                 Progress::CallAsked { call: call(*n), tool, arguments: format!("a{n}"), provider_call }
             }
             Self::Result(n, status) => {
-                let outcome = Outcome { status: *status, content: format!("result {n}") };
+                let outcome = Outcome { status: status.clone(), content: format!("result {n}") };
                 Progress::CallFinished { call: call(*n), outcome }
             }
             Self::Usage(n) => {

@@ -79,29 +79,39 @@ fn text_bytes(piece: &Piece) -> usize {
     }
 }
 
-/// Of the answer that is shown: each place where it was cut has one marker, of the last run that was cut there.
+/// Of the answer that is shown: each place where it was interrupted has one marker, in order, of a run that ended there.
 fn every_place_where_an_answer_was_cut_has_one_marker(session: &Session) {
     for (turn, shown) in session.turns.iter().zip(view(session).turns) {
-        let mut cut: Vec<RunId> = Vec::new();
-        let mut brought = true;
-        for run in turn.answer().unwrap_or_default() {
-            brought |= !run.pieces.is_empty();
-            if run.end.as_ref().is_none_or(|end| *end == RunEnd::Completed) {
-                continue;
-            }
-            if !brought {
-                cut.pop();
-            }
-            cut.push(run.id);
-            brought = false;
+        let runs = turn.answer().unwrap_or_default();
+        let cut = |run: RunId| {
+            let end = runs.iter().find(|candidate| candidate.id == run).and_then(|run| run.end.as_ref());
+            end.is_some_and(|end| *end != RunEnd::Completed)
+        };
+        let interruptions = shown.answer.iter().flat_map(|answer| &answer.interruptions);
+        let mut last = None;
+        for interruption in interruptions {
+            let place = (interruption.part, interruption.offset);
+            assert!(last < Some(place), "interruptions of turn {} in order", turn.id);
+            assert!(cut(interruption.marker.run), "a marker of turn {} is of a run that was cut", turn.id);
+            last = Some(place);
         }
-        let parts = shown.answer.iter().flat_map(|answer| &answer.parts).filter_map(|part| match part {
-            Part::Marker(marker) => Some(marker.run),
-            Part::Text(_) | Part::Reasoning(_) | Part::Call { .. } | Part::Steered { .. } => None,
-        });
-        let markers: Vec<RunId> = parts.chain(shown.marker.as_ref().map(|marker| marker.run)).collect();
-        assert_eq!(markers, cut, "markers of turn {}", turn.id);
+        let marked = runs.last().filter(|run| cut(run.id)).map(|run| run.id);
+        assert_eq!(shown.marker.map(|marker| marker.run), marked, "the marker of turn {}", turn.id);
+        whole_text_is_shown(runs, &shown.answer.map(|answer| answer.parts).unwrap_or_default());
     }
+}
+
+/// Every letter of every text piece is in the parts, in order: nothing here was asked to continue.
+fn whole_text_is_shown(runs: &[Run], parts: &[Part]) {
+    let texts = runs.iter().flat_map(|run| &run.pieces).filter_map(|piece| match piece {
+        Piece::Text(text) => Some(text.as_str()),
+        Piece::Reasoning(_) | Piece::Call(_) | Piece::Steered { .. } => None,
+    });
+    let shown = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        Part::Reasoning(_) | Part::Call { .. } | Part::Steered { .. } => None,
+    });
+    assert_eq!(shown.collect::<String>(), texts.collect::<String>(), "the whole text is shown");
 }
 
 /// The calls of the run that is going on.

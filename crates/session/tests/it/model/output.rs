@@ -22,6 +22,9 @@ impl Model {
             self.seen.active = now;
         }
         let Some(run) = self.run(id) else { return };
+        if run.end.is_none() {
+            run.last = now;
+        }
         match event {
             Event::TextAdded { text, .. } => match run.said.last_mut() {
                 Some(Said::Text(last)) => last.push_str(text),
@@ -36,7 +39,7 @@ impl Model {
                 *run.call(call.0) = (arguments.clone(), Standing::Asked);
             }
             Event::CallFinished { call, outcome, .. } => {
-                run.call(call.0).1 = Standing::Finished(outcome.status, outcome.content.clone());
+                run.call(call.0).1 = Standing::Finished(outcome.status.clone(), outcome.content.clone());
             }
             _ => {}
         }

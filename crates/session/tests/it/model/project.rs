@@ -2,18 +2,20 @@
 
 use session::{Event, Piece, Session, Title, Turn, state};
 
-use super::reference::{Recovering, Run, Said, Seen, Standing, Waiting};
+use super::reference::{Namer, Recovering, Run, Said, Seen, Standing, Waiting};
 
 pub(super) fn project(session: &Session) -> Seen {
     let title = session.title.as_ref().map(|title| match title {
-        Title::Person(text) => (text.clone(), true),
-        Title::Generated(text) => (text.clone(), false),
+        Title::Person(text) => (text.clone(), Namer::Person),
+        Title::Generated(text) => (text.clone(), Namer::Model),
+        Title::Provisional(text) => (text.clone(), Namer::Fold),
     });
     let queue = session.queue.iter().map(|queued| Waiting {
         id: queued.turn.0,
         text: queued.message.text.clone(),
         posted: queued.posted_at.0,
-        mode: queued.mode,
+        mode: queued.mode.clone(),
+        paused: queued.paused,
     });
     let recovering = session.recovering.iter().map(|recovering| Recovering {
         run: recovering.run.0,
@@ -53,7 +55,8 @@ fn turn(turn: &Turn) -> super::reference::Turn {
 
 fn run(run: &session::Run) -> Run {
     let said = run.pieces.iter().map(said).collect();
-    Run { id: run.id.0, started: run.started_at.0, said, end: run.end.clone() }
+    let resumed = run.cause == session::RunCause::Resume;
+    Run { id: run.id.0, resumed, last: run.last_at.0, said, end: run.end.clone() }
 }
 
 fn said(piece: &Piece) -> Said {
@@ -66,7 +69,7 @@ fn said(piece: &Piece) -> Said {
                 state::CallState::Drafted => Standing::Drafted,
                 state::CallState::Asked => Standing::Asked,
                 state::CallState::Finished(outcome) => {
-                    Standing::Finished(outcome.status, outcome.content.clone())
+                    Standing::Finished(outcome.status.clone(), outcome.content.clone())
                 }
             };
             Said::Call(call.no.0, (call.arguments.clone(), standing))
@@ -89,6 +92,9 @@ pub(super) fn kind(event: &Event) -> &'static str {
         Event::MessagePosted { .. } => "message_posted",
         Event::QueuedEdited { .. } => "queued_edited",
         Event::QueuedRemoved { .. } => "queued_removed",
+        Event::QueuePaused {} => "queue_paused",
+        Event::QueueResumed {} => "queue_resumed",
+        Event::ChatNotified { .. } => "chat_notified",
         Event::MessageSteered { .. } => "message_steered",
         Event::MessageEdited { .. } => "message_edited",
         Event::TurnsUndone { .. } => "turns_undone",

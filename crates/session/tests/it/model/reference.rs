@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use session::event::{CallStatus, PostMode, RunCause, RunEnd};
 use session::limits::{
-    INTERRUPTED_IN_A_ROW_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RUNS_PER_TURN_MAX, SESSION_IDS_MAX,
-    STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX,
+    INTERRUPTED_IN_A_ROW_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RECOVERY_UNUSED_LOOKS, RUNS_PER_TURN_MAX,
+    SESSION_IDS_MAX, STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX,
 };
 use session::{
-    AfterCrash, Command, Flag, InterruptReason, Journal, Message, Progress, ProjectId, Rejected, SessionId,
+    Command, Event, Flag, InterruptReason, Journal, Message, Progress, ProjectId, Rejected, SessionId,
 };
 
-const HOUR: i64 = 3_600_000_000;
+pub(super) const HOUR: i64 = 3_600_000_000;
 
 /// What can be seen of a session, by its own simple words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,8 +22,8 @@ pub(super) struct Seen {
     pub(super) queue: Vec<Waiting>,
     pub(super) open: Option<u64>,
     pub(super) recovering: Vec<Recovering>,
-    /// The title, and whether a person gave it.
-    pub(super) title: Option<(String, bool)>,
+    /// The title, and who gave it.
+    pub(super) title: Option<(String, Namer)>,
     pub(super) flags: [bool; 3],
     pub(super) trashed_since: Option<i64>,
     pub(super) tags: Vec<String>,
@@ -32,6 +32,14 @@ pub(super) struct Seen {
     pub(super) summary: Option<u64>,
     pub(super) crashes: u32,
     pub(super) active: i64,
+}
+
+/// Who named a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Namer {
+    Person,
+    Model,
+    Fold,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +54,9 @@ pub(super) struct Turn {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) id: u64,
-    pub(super) started: i64,
+    /// It resumed the run before it by itself.
+    pub(super) resumed: bool,
+    pub(super) last: i64,
     pub(super) said: Vec<Said>,
     pub(super) end: Option<RunEnd>,
 }
@@ -73,6 +83,7 @@ pub(super) struct Waiting {
     pub(super) text: String,
     pub(super) posted: i64,
     pub(super) mode: PostMode,
+    pub(super) paused: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +100,10 @@ pub(super) struct Model {
     pub(super) seq: u64,
     pub(super) now: i64,
     pub(super) held: bool,
+    /// Whether the last thing that happened to a run is that it was interrupted.
+    pub(super) interrupted: bool,
+    /// How old the newest output of a run that resumes may be.
+    pub(super) within: i64,
     /// Messages that left the state: hidden by an edit, a clearing, a later message, or age.
     pub(super) hidden: BTreeSet<u64>,
     /// Messages that a person withdrew.
@@ -111,7 +126,7 @@ impl Model {
             }
             Command::PostMessage { message, mode, .. } => {
                 (self.seen.queue.len() < QUEUE_MAX).then_some(()).ok_or(Rejected::QueueFull)?;
-                self.wait("message_posted", message, *mode);
+                self.wait("message_posted", message, mode.clone());
             }
             Command::EditMessage { turn, message, .. } => {
                 let at = self.place(turn.0).ok_or(Rejected::NoSuchTurn)?;
@@ -128,7 +143,11 @@ impl Model {
             Command::SteerQueued { turn } => {
                 let at = self.waiting(turn.0)?;
                 self.seen.queue[at].mode = PostMode::Steer;
+                self.seen.queue[at].paused = false;
                 self.event("queued_edited");
+                if self.seen.open.is_none() && !self.held {
+                    self.start(turn.0, RunCause::Message);
+                }
             }
             Command::RemoveQueued { turn } => {
                 let at = self.waiting(turn.0)?;
@@ -136,9 +155,33 @@ impl Model {
                 self.event("queued_removed");
             }
             Command::Stop { run, .. } => {
-                if self.seen.open.is_some() && run.is_none_or(|run| Some(run.0) == self.seen.open) {
-                    self.end(RunEnd::Stopped { by_message: false, device: None });
-                    self.start_next();
+                let named = |candidate: u64| run.is_none_or(|run| run.0 == candidate);
+                let waits = self.seen.queue.iter().any(|waiting| !waiting.paused);
+                let pauses = if self.seen.open.is_some() {
+                    let stops = self.stoppable().into_iter().any(named);
+                    if stops {
+                        self.end(RunEnd::Stopped { by_message: false, device: None });
+                    }
+                    stops && waits
+                } else {
+                    let resumes = self.interrupted_run().is_some_and(|run| named(run.id));
+                    resumes || (waits && run.is_none())
+                };
+                if pauses {
+                    self.pause();
+                }
+            }
+            Command::ResumeQueue => {
+                if self.seen.queue.iter().any(|waiting| waiting.paused) {
+                    self.event("queue_resumed");
+                    self.seen.queue.iter_mut().for_each(|waiting| waiting.paused = false);
+                }
+                self.start_next();
+            }
+            Command::ClearQueue => {
+                for waiting in std::mem::take(&mut self.seen.queue) {
+                    self.event("queued_removed");
+                    self.withdrawn.insert(waiting.id);
                 }
             }
             Command::Undo { from } => {
@@ -148,6 +191,7 @@ impl Model {
                 };
                 self.end(RunEnd::Stopped { by_message: false, device: None });
                 self.hide_from(at);
+                self.interrupted = false;
                 self.event("turns_undone");
                 self.start_next();
             }
@@ -178,10 +222,12 @@ impl Model {
                 let turn = &mut self.seen.turns[at];
                 let shown = turn.answers.iter().position(|runs| runs[0].id == run.0);
                 turn.shown = shown.ok_or(Rejected::NoSuchAnswer)?;
+                self.interrupted = false;
                 self.event("answer_chosen");
             }
             Command::Clear => {
                 self.end(RunEnd::Stopped { by_message: false, device: None });
+                self.interrupted = false;
                 self.event("session_cleared");
                 let turns = std::mem::take(&mut self.seen.turns);
                 self.hide(&turns);
@@ -192,18 +238,19 @@ impl Model {
             }
             Command::Rename { title } => {
                 self.event("session_renamed");
-                self.seen.title = Some((title.clone(), true));
+                self.seen.title = Some((title.clone(), Namer::Person));
                 self.seen.active = self.now;
             }
             Command::SuggestTitle { title } => {
-                if !matches!(self.seen.title, Some((_, true))) {
+                if !matches!(self.seen.title, Some((_, Namer::Person))) {
                     self.event("title_generated");
-                    self.seen.title = Some((title.clone(), false));
+                    self.seen.title = Some((title.clone(), Namer::Model));
                 }
             }
             Command::SetFlag { flag, on } => {
                 self.event("flag_set");
-                self.seen.flags[*flag as usize] = *on;
+                let place = [Flag::Pinned, Flag::Archived, Flag::Trashed].iter().position(|one| one == flag);
+                self.seen.flags[place.expect("a flag of today")] = *on;
                 if *flag == Flag::Trashed {
                     let since = self.seen.trashed_since.unwrap_or(self.now);
                     self.seen.trashed_since = on.then_some(since);
@@ -240,10 +287,10 @@ impl Model {
                 self.progress(progress);
             }
             Command::Interrupt { reason } => {
-                self.end(RunEnd::Interrupted { reason: *reason, recovering: false })
+                self.interrupt(reason.clone(), false, false);
             }
             Command::Heal { run, journal } => self.heal(run.0, journal),
-            Command::TakeQueued => self.start_next(),
+            Command::Proceed => self.proceed(),
             Command::Branch { .. } => unreachable!("a branch is another log"),
             Command::MarkResume { .. } | Command::ClearResume => unreachable!("told in stories"),
             Command::SetMemoryOwner { .. }
@@ -256,36 +303,89 @@ impl Model {
         Ok(self.kinds.clone())
     }
 
-    pub(super) fn crash(&mut self, journal: &Journal, policy: AfterCrash) -> Vec<&'static str> {
+    pub(super) fn crash(&mut self, journal: &Journal) -> Vec<&'static str> {
         self.kinds.clear();
-        let interrupted = |recovering| RunEnd::Interrupted { reason: InterruptReason::Crash, recovering };
-        let Some(run) = self.seen.open else {
-            self.start_next();
-            return self.kinds.clone();
-        };
-        let open = self.run(run).expect("the open run is there").clone();
+        let Some(run) = self.seen.open else { return Vec::new() };
+        let reason = InterruptReason::Crash;
         match journal {
-            Journal::Unused => self.end(interrupted(false)),
+            Journal::Unused => self.interrupt(reason, false, false),
             Journal::Output { events, end: Some(end) } => {
                 events.iter().for_each(|event| self.output(run, event));
                 self.end(end.clone());
+                let stopped = matches!(end, RunEnd::Stopped { by_message: false, .. });
+                if stopped && self.seen.queue.iter().any(|waiting| !waiting.paused) {
+                    self.pause();
+                }
             }
             Journal::Output { events, end: None } if !events.is_empty() => {
-                self.end(interrupted(true));
+                let said = |event: &Event| !matches!(event, Event::UsageReported { .. });
+                self.interrupt(reason, true, events.iter().any(said));
                 self.heal(run, journal);
             }
-            Journal::NotYet | Journal::SealedEmpty | Journal::Output { .. } => self.end(interrupted(true)),
-        }
-        let unclear = open.said.iter().any(|said| matches!(said, Said::Call(_, (_, Standing::Asked))));
-        let young = self.now - open.started <= HOUR;
-        let goes_on = *journal == Journal::Unused && policy == AfterCrash::Continue && !unclear && young;
-        if goes_on && self.seen.crashes < INTERRUPTED_IN_A_ROW_MAX && !self.held {
-            let turn = self.seen.turns.last().expect("the open run has a turn").id;
-            self.start(turn, RunCause::Resume);
-        } else {
-            self.start_next();
+            Journal::NotYet | Journal::SealedEmpty | Journal::Output { .. } => {
+                self.interrupt(reason, true, false);
+            }
         }
         self.kinds.clone()
+    }
+
+    /// Interrupts the run that goes on; `more` is output that comes back later.
+    fn interrupt(&mut self, reason: InterruptReason, recovering: bool, more: bool) {
+        let Some(run) = self.seen.open else { return };
+        let said = &self.run(run).expect("the open run is there").said;
+        let progress = more || said.iter().any(|said| !matches!(said, Said::Steered(..)));
+        self.end(RunEnd::Interrupted { reason, recovering, progress });
+    }
+
+    /// Resumes the newest run where it was interrupted, or starts the next message.
+    fn proceed(&mut self) {
+        if self.seen.open.is_some() || self.held {
+            return;
+        }
+        match self.resumable() {
+            Some(turn) => self.start(turn, RunCause::Resume),
+            None => self.start_next(),
+        }
+    }
+
+    fn pause(&mut self) {
+        self.event("queue_paused");
+        self.interrupted = false;
+        self.seen.queue.iter_mut().for_each(|waiting| waiting.paused = true);
+    }
+
+    /// The open run, and those that it resumed.
+    fn stoppable(&self) -> Vec<u64> {
+        let answers = self.seen.turns.iter().flat_map(|turn| &turn.answers);
+        let mut answers = answers.filter(|runs| runs.iter().any(|run| Some(run.id) == self.seen.open));
+        let mut named = Vec::new();
+        for run in answers.next().into_iter().flatten().rev() {
+            named.push(run.id);
+            if !run.resumed {
+                break;
+            }
+        }
+        named
+    }
+
+    /// The newest run, if it was interrupted and nobody did anything about it.
+    fn interrupted_run(&self) -> Option<&Run> {
+        let turn = self.seen.turns.last()?;
+        let newest = turn.answers.iter().flatten().max_by_key(|run| run.id)?;
+        let shown = turn.answers[turn.shown].iter().any(|run| run.id == newest.id);
+        let interrupted = matches!(newest.end, Some(RunEnd::Interrupted { .. }));
+        let wanted = self.interrupted && !self.seen.flags[2];
+        (wanted && shown && interrupted).then_some(newest)
+    }
+
+    fn resumable(&self) -> Option<u64> {
+        let turn = self.seen.turns.last()?;
+        let newest = self.interrupted_run()?;
+        let settled = self.seen.recovering.iter().all(|recovering| recovering.run != newest.id);
+        let unclear = newest.said.iter().any(|said| matches!(said, Said::Call(_, (_, Standing::Asked))));
+        let young = self.within > 0 && self.now - newest.last <= self.within;
+        let moves = self.seen.crashes < INTERRUPTED_IN_A_ROW_MAX;
+        (settled && !unclear && young && moves).then_some(turn.id)
     }
 
     pub(super) fn event(&mut self, kind: &'static str) -> u64 {
@@ -306,8 +406,14 @@ impl Model {
     fn wait(&mut self, kind: &'static str, message: &Message, mode: PostMode) {
         let id = self.event(kind);
         self.seen.active = self.now;
-        let waiting = Waiting { id, text: message.text.clone(), posted: self.now, mode };
-        if mode == PostMode::Interrupt {
+        let interrupts = mode == PostMode::Interrupt;
+        if self.seen.title.is_none() {
+            // The messages here are one short line.
+            self.seen.title = Some((message.text.clone(), Namer::Fold));
+        }
+        let text = message.text.clone();
+        let waiting = Waiting { id, text, posted: self.now, mode, paused: false };
+        if interrupts {
             self.seen.queue.insert(0, waiting);
             self.end(RunEnd::Stopped { by_message: true, device: None });
         } else {
@@ -317,7 +423,7 @@ impl Model {
     }
 
     fn start_next(&mut self) {
-        if let Some(first) = self.seen.queue.first().map(|waiting| waiting.id)
+        if let Some(first) = self.seen.queue.iter().find(|waiting| !waiting.paused).map(|waiting| waiting.id)
             && self.seen.open.is_none()
             && !self.held
         {
@@ -326,6 +432,7 @@ impl Model {
     }
 
     fn start(&mut self, turn: u64, cause: RunCause) {
+        self.interrupted = false;
         let id = self.event("run_started");
         if let Ok(at) = self.waiting(turn) {
             let Waiting { id, text, posted, .. } = self.seen.queue.remove(at);
@@ -335,10 +442,11 @@ impl Model {
         self.forget_old();
         self.seen.open = Some(id);
         self.seen.active = self.now;
-        let run = Run { id, started: self.now, said: Vec::new(), end: None };
+        let resumed = cause == RunCause::Resume;
+        let run = Run { id, resumed, last: self.now, said: Vec::new(), end: None };
         let turn = self.seen.turns.last_mut().expect("a run is of the newest turn");
         match cause {
-            RunCause::Message | RunCause::Retry => {
+            RunCause::Message | RunCause::Retry | RunCause::Other(_) => {
                 turn.answers.push(vec![run]);
                 turn.shown = turn.answers.len() - 1;
             }
@@ -354,10 +462,15 @@ impl Model {
     fn end(&mut self, end: RunEnd) {
         let Some(id) = self.seen.open.take() else { return };
         self.event("run_ended");
+        self.interrupted = matches!(end, RunEnd::Interrupted { .. });
         let completed = end == RunEnd::Completed;
         let (mut crashes, mut active) = (if completed { 0 } else { self.seen.crashes }, self.now);
-        if let RunEnd::Interrupted { recovering, .. } = end {
-            (crashes, active) = (self.seen.crashes + 1, self.seen.active);
+        if matches!(end, RunEnd::OutputLimit { .. }) {
+            crashes = 0;
+        }
+        if let RunEnd::Interrupted { recovering, progress, .. } = end {
+            crashes = if progress { 1 } else { self.seen.crashes + 1 };
+            active = self.seen.active;
             if recovering {
                 self.seen.recovering.push(Recovering { run: id, attempts: 0, since: self.now });
             }
@@ -369,17 +482,28 @@ impl Model {
     fn progress(&mut self, progress: &Progress) {
         let run = self.seen.open.expect("checked by the caller");
         match progress {
-            Progress::Step => {
+            Progress::Step { .. } | Progress::StepEnded => {
                 let turn = self.seen.turns.last().expect("the open run has a turn").id;
                 let queue = std::mem::take(&mut self.seen.queue);
-                let steers = |waiting: &Waiting| waiting.mode == PostMode::Steer && waiting.id > turn;
+                let steers = |waiting: &Waiting| {
+                    waiting.mode == PostMode::Steer && waiting.id > turn && !waiting.paused
+                };
                 let (steered, waits): (Vec<_>, Vec<_>) = queue.into_iter().partition(steers);
                 self.seen.queue = waits;
+                let takes_a_step = *progress != Progress::StepEnded || !steered.is_empty();
                 for Waiting { id, text, .. } in steered {
                     self.event("message_steered");
                     self.run(run).expect("it is open").said.push(Said::Steered(id, text));
                 }
-                self.event("step_started");
+                if takes_a_step {
+                    self.event("step_started");
+                    let now = self.now;
+                    self.run(run).expect("it is open").last = now;
+                }
+            }
+            Progress::OutputLimit { tokens } => {
+                self.end(RunEnd::OutputLimit { tokens: *tokens });
+                self.start_next();
             }
             Progress::Completed => {
                 // All that its answer holds, also what the runs before it said.
@@ -419,7 +543,9 @@ impl Model {
             _ if old => true,
             _ => {
                 self.seen.recovering[at].attempts += 1;
-                self.seen.recovering[at].attempts == RECOVERY_ATTEMPTS_MAX
+                let unused = *journal == Journal::Unused;
+                let most = if unused { RECOVERY_UNUSED_LOOKS } else { RECOVERY_ATTEMPTS_MAX };
+                self.seen.recovering[at].attempts >= most
             }
         };
         if settled {

@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use session::{
-    AfterCrash, Command, CommitOutcome, Context, Decision, DeliveryOutcome, DeliveryStep, Effect, Entry,
-    Epoch, Event, Flag, Link, Owner, PostMode, Progress, ProjectId, Rejected, ResumeReason, RunId, Runs, Seq,
-    Session, SlotNo, Time, TurnId, UserId, decide, fold, prompt, recover, view,
+    Command, CommitOutcome, Context, Decision, DeliveryOutcome, DeliveryStep, Effect, Entry, Epoch, Event,
+    Flag, InterruptReason, Link, Owner, PostMode, Progress, ProjectId, Rejected, ResumeReason, RunId, Runs,
+    Seq, Session, SlotNo, Time, TurnId, UserId, decide, fold, prompt, recover, view,
 };
+
+use session::limits::RESUME_WITHIN_MICROS;
 
 use super::show;
 use super::words::Words;
@@ -18,7 +20,6 @@ pub(super) struct Script {
     pub(super) session: Session,
     context: Context,
     epoch: Epoch,
-    policy: AfterCrash,
 }
 
 impl Default for Script {
@@ -27,9 +28,14 @@ impl Default for Script {
             entries: Vec::new(),
             rejected: Vec::new(),
             session: Session::default(),
-            context: Context { now: Time(0), spool: None, runs: Runs::Allowed, chat: false },
+            context: Context {
+                now: Time(0),
+                spool: None,
+                runs: Runs::Allowed,
+                chat: false,
+                resume_within_micros: RESUME_WITHIN_MICROS,
+            },
             epoch: Epoch(1),
-            policy: AfterCrash::Continue,
         }
     }
 }
@@ -46,8 +52,11 @@ impl Script {
                 self.epoch = Epoch(self.epoch.0 + 1);
                 let run = self.session.open_run.unwrap_or_default();
                 let journal = words.journal(run);
-                let decision = recover(&self.session, journal, self.policy, &self.context);
-                self.perform(decision)
+                let reason =
+                    if words.take("node") { InterruptReason::LostNode } else { InterruptReason::Crash };
+                let decision = recover(&self.session, journal, reason, &self.context);
+                let told = self.perform(decision);
+                told + &self.line("proceed")
             }
             "repeat" => {
                 // Only the last round is told.
@@ -59,6 +68,7 @@ impl Script {
                 told
             }
             "future" => self.append_future(&words.next()),
+            "newer" => self.append_newer(&words.next()),
             "set_aside" => self.append_mark(words.next().parse().unwrap()),
             _ if self.circumstance(&verb, &mut words) => String::new(),
             _ => {
@@ -82,10 +92,9 @@ impl Script {
             "hold" => self.context.runs = Runs::Held,
             "allow" => self.context.runs = Runs::Allowed,
             "slot" => self.context.spool = Some(SlotNo(words.number())),
-            "after_crash" => {
-                let wait = words.take("wait");
-                self.policy =
-                    if wait || !words.take("continue") { AfterCrash::Wait } else { AfterCrash::Continue };
+            "resume_within" => {
+                let within = if words.take("wait") { 0 } else { words.number::<i64>() * 1_000_000 };
+                self.context.resume_within_micros = within;
             }
             "clock" => {
                 let word = words.next();
@@ -135,6 +144,7 @@ impl Script {
             "retry" => Command::Retry,
             "continue" => Command::Continue,
             "choose" => Command::ChooseAnswer { turn: TurnId(words.number()), run: RunId(words.number()) },
+            "clear" if words.take("queue") => Command::ClearQueue,
             "clear" => Command::Clear,
             "rename" => Command::Rename { title: words.next() },
             "suggest" => Command::SuggestTitle { title: words.next() },
@@ -155,7 +165,8 @@ impl Script {
             "project" => Command::SetProject { project: Some(ProjectId(words.session_id().0)) },
             "drain" => Command::Interrupt { reason: words.interrupt_reason() },
             "deliver" => deliver(words),
-            "take" => Command::TakeQueued,
+            "proceed" => Command::Proceed,
+            "resume" if words.take("queue") => Command::ResumeQueue,
             "heal" => {
                 let run = RunId(words.number());
                 Command::Heal { run, journal: words.journal(run) }
@@ -221,6 +232,16 @@ impl Script {
         told
     }
 
+    /// An entry of today's kind with a variant that only a later version knows.
+    fn append_newer(&mut self, body: &str) -> String {
+        let last: Link = self.session.link;
+        let entry = Entry::open(&last, last.seq.next(), self.context.now, self.epoch, body, None).unwrap();
+        assert_eq!(serde_json::to_string(&entry.event).unwrap(), body, "nothing of it is lost");
+        let told = format!("{}\n", show::entry(&entry));
+        self.append(entry);
+        told
+    }
+
     fn append(&mut self, entry: Entry) {
         fold(&mut self.session, &entry);
         self.entries.push(entry);
@@ -238,6 +259,7 @@ fn deliver(words: &mut Words) -> Command {
         "attempt" => DeliveryStep::Attempt { part: words.number() },
         "unsent" => DeliveryStep::Unsent { part: words.number() },
         "receipt" => DeliveryStep::Receipt { part: words.number(), receipt: words.next() },
+        "notified" => DeliveryStep::Notified { run: RunId(words.number()) },
         "done" => DeliveryStep::End(DeliveryOutcome::Delivered),
         "doubt" => DeliveryStep::End(DeliveryOutcome::Doubtful),
         _ => words.wrong("nobody knows this step"),

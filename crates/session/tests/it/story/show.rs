@@ -39,6 +39,7 @@ fn about(event: &Event) -> String {
                 Flag::Pinned => "pinned",
                 Flag::Archived => "archived",
                 Flag::Trashed => "trashed",
+                Flag::Other(_) => "other",
             };
             format!("{flag} {on}")
         }
@@ -49,7 +50,7 @@ fn about(event: &Event) -> String {
         Event::IdAdded { id } | Event::IdRemoved { id } => name(*id),
         Event::MessagePosted { message: said, mode, key } => {
             let key = key.as_ref().map_or(String::new(), |key| format!(" key {}", key.0));
-            format!("{} {}{key}", message(said), post_mode(*mode))
+            format!("{} {}{key}", message(said), post_mode(mode))
         }
         Event::MessageEdited { turn, message: said, key } => {
             let key = key.as_ref().map_or(String::new(), |key| format!(" key {}", key.0));
@@ -64,12 +65,16 @@ fn about(event: &Event) -> String {
             format!("turn {turn} run {run}")
         }
         Event::TurnsUndone { from } | Event::TurnsPutBack { from } => format!("from {from}"),
-        Event::SessionCleared {} => String::new(),
+        Event::SessionCleared {} | Event::QueuePaused {} | Event::QueueResumed {} => String::new(),
+        Event::ChatNotified { answer, run } => format!("answer {answer} run {run}"),
         Event::RunStarted { turn, cause, spool } => {
             let spool = spool.map_or(String::new(), |spool| format!(" slot {spool}"));
-            format!("turn {turn} by {}{spool}", run_cause(*cause))
+            format!("turn {turn} by {}{spool}", run_cause(cause))
         }
-        Event::StepStarted { run, step } => format!("run {run} step {step}"),
+        Event::StepStarted { run, step, asked_to_continue } => {
+            let asked = if *asked_to_continue { " asked to continue" } else { "" };
+            format!("run {run} step {step}{asked}")
+        }
         Event::TextAdded { run, text: added } | Event::ReasoningAdded { run, text: added } => {
             format!("run {run} {}", text(added))
         }
@@ -134,20 +139,22 @@ fn name(id: SessionId) -> String {
     format!("s{}", id.0.as_u128())
 }
 
-fn post_mode(mode: PostMode) -> &'static str {
+fn post_mode(mode: &PostMode) -> &'static str {
     match mode {
         PostMode::Queue => "queue",
         PostMode::Steer => "steer",
         PostMode::Interrupt => "interrupt",
+        PostMode::Other(_) => "other",
     }
 }
 
-fn run_cause(cause: RunCause) -> &'static str {
+fn run_cause(cause: &RunCause) -> &'static str {
     match cause {
         RunCause::Message => "message",
         RunCause::Retry => "retry",
         RunCause::Continue => "continue",
         RunCause::Resume => "resume",
+        RunCause::Other(_) => "other",
     }
 }
 
@@ -157,8 +164,13 @@ fn run_end(end: &RunEnd) -> String {
         RunEnd::Stopped { by_message: false, .. } => "stopped".to_owned(),
         RunEnd::Stopped { by_message: true, .. } => "stopped by message".to_owned(),
         RunEnd::Failed { error } => format!("failed {}", text(error)),
-        RunEnd::Interrupted { reason, recovering: false } => format!("interrupted {reason:?}"),
-        RunEnd::Interrupted { reason, recovering: true } => format!("interrupted {reason:?} recovering"),
+        RunEnd::OutputLimit { tokens } => format!("output limit {tokens}"),
+        RunEnd::Interrupted { reason, recovering, progress } => {
+            let recovering = if *recovering { " recovering" } else { "" };
+            let progress = if *progress { " progress" } else { "" };
+            format!("interrupted {reason:?}{recovering}{progress}")
+        }
+        RunEnd::Other(value) => format!("other {value}"),
     }
 }
 
@@ -193,6 +205,7 @@ pub(super) fn view(view: &View) -> String {
         (view.archived, "archived"),
         (view.trashed, "trashed"),
         (view.can_put_back, "can put back"),
+        (view.stuck, "stuck"),
     ];
     for (_, mark) in marks.iter().filter(|(on, _)| *on) {
         write!(told, ", {mark}").unwrap();
@@ -237,9 +250,11 @@ pub(super) fn view(view: &View) -> String {
         return told;
     }
     for queued in &view.queue {
-        let mode = post_mode(queued.mode);
+        let mode = post_mode(&queued.mode);
+        let paused = if queued.paused { " paused" } else { "" };
         let at = seconds(queued.posted_at);
-        writeln!(told, "= waits {} {} {mode}, at {at}", queued.turn, message(&queued.message)).unwrap();
+        writeln!(told, "= waits {} {} {mode}{paused}, at {at}", queued.turn, message(&queued.message))
+            .unwrap();
     }
     told
 }
@@ -265,6 +280,9 @@ fn turn(told: &mut String, turn: &TurnView) {
                 writeln!(told, "=     … {} parts", shown - 4).unwrap();
             }
         }
+        for cut in &answer.interruptions {
+            writeln!(told, "=     at {}.{} {}", cut.part, cut.offset, marker(&cut.marker)).unwrap();
+        }
     }
     if let Some(end) = end {
         writeln!(told, "=   {}", marker(end)).unwrap();
@@ -283,18 +301,19 @@ fn part(part: &Part) -> String {
             format!("call {call} {tool} {} {state:?}{result}", text(arguments))
         }
         Part::Steered { turn, message: said } => format!("steered {turn} {}", message(said)),
-        Part::Marker(between) => marker(between),
     }
 }
 
 fn marker(marker: &Marker) -> String {
-    let Marker { kind, run, at, text, attempts, first_seen, device } = marker;
+    let Marker { kind, run, at, text, reason: _, attempts, first_seen, device } = marker;
     let kind = match kind {
         MarkerKind::Stopped => "stopped",
         MarkerKind::Failed => "failed",
         MarkerKind::Interrupted => "interrupted",
         MarkerKind::Recovering => "recovering",
         MarkerKind::Recovered => "recovered",
+        MarkerKind::OutputLimit => "output limit",
+        MarkerKind::Other => "other",
     };
     let attempts = attempts.map_or(String::new(), |attempts| format!(", attempts {attempts}"));
     let first_seen = first_seen.map_or(String::new(), |seen| format!(", first seen {}", seconds(seen)));

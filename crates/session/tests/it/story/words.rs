@@ -104,7 +104,8 @@ impl Words {
     /// What a run brings; none when the line is about something else.
     pub(super) fn progress(&mut self, verb: &str) -> Option<Progress> {
         Some(match verb {
-            "step" => Progress::Step,
+            "step" => Progress::Step { asked_to_continue: self.take("asked") },
+            "step_ended" => Progress::StepEnded,
             "text" => Progress::Text(self.next()),
             "reasoning" => Progress::Reasoning(self.next()),
             "draft" => Progress::CallDrafted {
@@ -127,6 +128,7 @@ impl Words {
                 Progress::Usage(Usage { input_tokens, output_tokens, cost_micros: 0 })
             }
             "done" => Progress::Completed,
+            "output_limit" => Progress::OutputLimit { tokens: self.number() },
             "fail" => Progress::Failed { error: self.next() },
             _ => return None,
         })
@@ -156,7 +158,9 @@ impl Words {
             }
             let progress = self.progress(&verb);
             let event = match progress {
-                Some(Progress::Step) => Some(Event::StepStarted { run, step: 2 }),
+                Some(Progress::Step { asked_to_continue }) => {
+                    Some(Event::StepStarted { run, step: 2, asked_to_continue })
+                }
                 Some(progress) => progress.into_output(run),
                 None => None,
             };

@@ -52,8 +52,11 @@ fn said(random: &mut Random, author: &Author) -> (Command, Option<Vec<u8>>) {
         0 if file.is_none() => random.pick(KEYS).map(|key| MessageKey((*key).to_owned())),
         _ => None,
     };
-    let mode =
-        [PostMode::Queue, PostMode::Steer, PostMode::Interrupt][usize::try_from(random.below(3)).unwrap()];
+    let mode = match random.below(3) {
+        0 => PostMode::Queue,
+        1 => PostMode::Steer,
+        _ => PostMode::Interrupt,
+    };
     let command = match random.below(6) {
         0 => Command::EditMessage { turn: turn(random, author), message, key },
         1 => Command::EditQueued { turn: queued(random, author), message },
@@ -66,7 +69,7 @@ fn progress(random: &mut Random) -> Progress {
     let call = CallNo(u32::try_from(random.below(3)).unwrap());
     let tool = "shell".to_owned();
     match random.below(12) {
-        0 => Progress::Step,
+        0 => Progress::Step { asked_to_continue: false },
         1 => Progress::Reasoning(text(random)),
         2 => Progress::CallDrafted { call, tool, arguments: "{".to_owned() },
         3 => Progress::CallAsked { call, tool, arguments: "{}".to_owned(), provider_call: None },
@@ -85,7 +88,7 @@ fn progress(random: &mut Random) -> Progress {
 fn other(random: &mut Random, author: &Author) -> Command {
     let other_id = id(OTHER_IDS.start + u128::from(random.below(6)));
     let on = random.below(2) == 0;
-    match random.below(21) {
+    match random.below(23) {
         0 => Command::RemoveQueued { turn: queued(random, author) },
         1 => Command::Stop { run: None, device: None },
         2 => Command::Undo { from: None },
@@ -96,7 +99,7 @@ fn other(random: &mut Random, author: &Author) -> Command {
         8 => Command::Clear,
         9 => Command::Rename { title: text(random) },
         10 => Command::SuggestTitle { title: text(random) },
-        11 => Command::SetFlag { flag: [Flag::Pinned, Flag::Archived][usize::from(on)], on },
+        11 => Command::SetFlag { flag: if on { Flag::Archived } else { Flag::Pinned }, on },
         12 => Command::SetFlag { flag: Flag::Trashed, on },
         13 => Command::AddId { id: other_id },
         14 => Command::RemoveId { id: random.pick(&author.state.ids).copied().unwrap_or(other_id) },
@@ -105,7 +108,9 @@ fn other(random: &mut Random, author: &Author) -> Command {
         17 => heal(random, author),
         18 => Command::SetTags { tags: text(random).split(' ').map(str::to_owned).collect() },
         19 => Command::SetProject { project: on.then_some(PROJECT) },
-        _ => Command::TakeQueued,
+        20 => Command::ResumeQueue,
+        21 => Command::ClearQueue,
+        _ => Command::Proceed,
     }
 }
 

@@ -1,9 +1,10 @@
-//! The released binary between people on messaging platforms and a scripted model: `messaging head-to-head`, `judge` and
-//! `bench`, each with `--full`. Synapse is a real one; Telegram is simulated, because a real one cannot be told to fail.
+//! The released binary between people on messaging platforms and a scripted model: `messaging head-to-head`, `judge`,
+//! `bench` and `restarts`, each with `--full`. Synapse is a real one; Telegram is simulated, because a real one cannot be told to fail.
 
 mod bench;
 mod head_to_head;
 mod judge;
+mod restarts;
 
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ use testkit::trial::{Process, Setup, now};
 /// How long anything may take. Only a failing trial waits this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(50);
+/// The exit code that asks a supervisor to start the server again.
+const RESTART: i32 = 75;
 const MATRIX_TOKEN: &str = "MATRIX_TOKEN";
 const TELEGRAM_TOKEN: &str = "TELEGRAM_TOKEN";
 
@@ -31,9 +34,21 @@ fn main() -> anyhow::Result<()> {
         "head-to-head" => head_to_head::run(&mut report, if full { 20 } else { 2 })?,
         "judge" => judge::run(&mut report, if full { 200 } else { 20 })?,
         "bench" => bench::run(&mut report, full)?,
-        _ => bail!("say head-to-head, judge or bench"),
+        "restarts" => {
+            let brief = std::env::args().any(|word| word == "--brief");
+            let (stops, deploys, seconds) = match (full, brief) {
+                (true, _) => (200, 10, 60),
+                (false, false) => (40, 10, 6),
+                (false, true) => (9, 3, 3),
+            };
+            let apart = Duration::from_secs(seconds);
+            let patience = if brief { 2.0 } else { 1.0 };
+            restarts::run(&mut report, &restarts::Size { stops, deploys, apart, patience })?;
+        }
+        _ => bail!("say head-to-head, judge, bench or restarts"),
     }
-    let name = if what == "head-to-head" { what } else { format!("{what}-gateway") };
+    let of_gateway = matches!(what.as_str(), "judge" | "bench");
+    let name = if of_gateway { format!("{what}-gateway") } else { what };
     if !report.verdict(&name) {
         std::process::exit(1);
     }
@@ -90,9 +105,14 @@ impl Server {
 
     /// Asks it to stop, and waits until it did.
     fn stop(&mut self) -> anyhow::Result<()> {
+        self.stop_by(Signal::SIGTERM)
+    }
+
+    fn stop_by(&mut self, signal: Signal) -> anyhow::Result<()> {
         let mut process = self.process.take().context("it runs")?;
-        kill(Pid::from_raw(i32::try_from(process.0.id())?), Signal::SIGTERM)?;
-        ensure!(process.0.wait()?.success(), "the server stopped badly");
+        kill(Pid::from_raw(i32::try_from(process.0.id())?), signal)?;
+        let code = if signal == Signal::SIGHUP { RESTART } else { 0 };
+        ensure!(process.0.wait()?.code() == Some(code), "the server stopped badly");
         Ok(())
     }
 

@@ -1,0 +1,64 @@
+//! The ids of a session: each of them leads to the same log.
+
+use axum::Json;
+use serde::{Deserialize, Serialize};
+use session::{Command, SessionId};
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::super::desk::Desk;
+use super::super::error::Problem;
+use super::super::extract::{AtPath, Body};
+use super::super::gate::{Gate, Policy};
+use super::super::wire::Kept;
+
+pub(crate) fn add(gate: Gate) -> Gate {
+    gate.route(Policy::Read, routes!(list))
+        .route(Policy::Write, routes!(add_id))
+        .route(Policy::Write, routes!(remove_id))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct IdsBody {
+    /// The ids that lead to the session, the oldest first.
+    ids: Vec<Uuid>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct IdAsked {
+    /// An id that no session has.
+    id: Uuid,
+}
+
+/// Lists the ids of a session.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/ids", tag = "sessions", operation_id = "session_ids",
+    params(("session" = Uuid, Path)), security(("token" = [])),
+    responses((status = 200, body = IdsBody), (status = "default", body = Problem)))]
+async fn list(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<IdsBody>, Problem> {
+    let state = desk.session(session).await?.state().await?;
+    Ok(Json(IdsBody { ids: state.ids.iter().map(|SessionId(id)| *id).collect() }))
+}
+
+/// Adds an id to a session. Adding one that it has changes nothing.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/ids", tag = "sessions", operation_id = "add_session_id",
+    params(("session" = Uuid, Path)), request_body = IdAsked, security(("token" = [])),
+    responses((status = 200, body = Kept), (status = "default", body = Problem)))]
+async fn add_id(
+    desk: Desk,
+    AtPath(session): AtPath<Uuid>,
+    Body(asked): Body<IdAsked>,
+) -> Result<Json<Kept>, Problem> {
+    let command = Command::AddId { id: SessionId(asked.id) };
+    Ok(Json(desk.session(session).await?.submit(command).await?.into()))
+}
+
+/// Removes an id from a session. A removed id never leads to another session; removing the last id is an error.
+#[utoipa::path(delete, path = "/api/v1/sessions/{session}/ids/{id}", tag = "sessions",
+    operation_id = "remove_session_id", params(("session" = Uuid, Path), ("id" = Uuid, Path)),
+    security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
+async fn remove_id(desk: Desk, AtPath((session, id)): AtPath<(Uuid, Uuid)>) -> Result<Json<Kept>, Problem> {
+    let command = Command::RemoveId { id: SessionId(id) };
+    Ok(Json(desk.session(session).await?.submit(command).await?.into()))
+}
