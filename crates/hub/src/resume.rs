@@ -13,7 +13,7 @@ use store::OpenRun;
 use crate::error::CommandError;
 use crate::hub::{Hub, Shared};
 
-/// Sessions opened at once at start, and runs that may go on at once before another one resumes.
+/// Sessions opened concurrently at start, and open runs above which further resumes wait.
 const RESUME_AT_ONCE: usize = 64;
 /// Maximum run duration assumed by the query at start: the list knows when a run started, not when it last wrote.
 const RUN_MICROS_MAX: i64 = 7 * 24 * 3_600 * 1_000_000;

@@ -74,7 +74,7 @@ pub enum Command {
     Heal { run: RunId, journal: Journal },
     /// What happens to an answer that is owed to a chat.
     Deliver { answer: RunId, step: DeliveryStep },
-    /// Resume the run that was interrupted, or start the next message that waits, where nothing else goes on.
+    /// Resume the interrupted run or start the next waiting message, unless a run is open.
     Proceed,
     /// Let the paused messages run.
     ResumeQueue,

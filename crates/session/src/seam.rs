@@ -165,7 +165,7 @@ fn needs_space(previous: &str, before: char, after: char) -> bool {
     }
 }
 
-/// What a cut between two letters needs: a model may have repeated the word that was cut.
+/// Returns the seam of a cut inside a word; the model may have repeated that word.
 fn between_words(previous: &str, rest: &str, before: char, after: char) -> Seam {
     if is_ideographic(before) || is_ideographic(after) {
         return Seam { dropped: 0, separator: "" };

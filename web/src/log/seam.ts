@@ -133,7 +133,7 @@ function needsSpace(previous: string, before: string, after: string): boolean {
   return ahead !== ":" && !(/\p{N}/u.test(after) && /\p{N}/u.test(ahead));
 }
 
-/** What a cut between two letters needs: a model may have repeated the word that was cut. */
+/** Returns the seam of a cut inside a word; the model may have repeated that word. */
 function betweenWords(previous: string, rest: string, before: string, after: string): Seam {
   if (isIdeographic(before) || isIdeographic(after)) return at(0);
   const cutWord = lastWord(previous);

@@ -222,7 +222,7 @@ impl<'a> Delivering<'a> {
         for (place, Piece { text, file }) in pieces.iter().enumerate() {
             let at = first + place;
             let closed = told.over || place + 1 < pieces.len();
-            // What is there when an answer is interrupted is shown whole until it resumes.
+            // The chat shows an interrupted answer in full until it resumes.
             let settled = closed || told.waits;
             let known = self.owed.parts.get(at).cloned().unwrap_or_default();
             let wanted = |attempts: u32| {

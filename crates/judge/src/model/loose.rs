@@ -39,7 +39,7 @@ const IN_CODE: [Manner; 6] = [
     Manner::Exactly,
 ];
 
-/// Everything that it says when nobody interrupts it.
+/// Returns the uninterrupted answer.
 fn whole(told: &Told) -> String {
     let words = (1..=told.count).map(|no| {
         let ends_line = told.code && no % WORDS_PER_LINE == 0;
@@ -49,7 +49,7 @@ fn whole(told: &Told) -> String {
     if told.code { format!("```text\n{}\n```\n", words.trim_end()) } else { words }
 }
 
-/// What it says after the answer so far, piece by piece.
+/// Returns the continuation of `answer` in pieces.
 pub(super) fn pieces(told: &Told, answer: &str, asked_to_continue: bool) -> Vec<String> {
     let whole = whole(told);
     let said = continuation(told, &whole, answer, asked_to_continue);

@@ -122,7 +122,7 @@ async fn status(client: &Client) -> anyhow::Result<ExitCode> {
 async fn chats(client: &Client) -> anyhow::Result<ExitCode> {
     let told = client.ask(Method::GET, "/chats", None).await?;
     if lines(&told, "chats").is_empty() {
-        say("No chat speaks in your sessions.\n")?;
+        say("No chat belongs to your sessions yet.\n")?;
     }
     for chat in lines(&told, "chats") {
         say(&line_of(chat))?;

@@ -143,7 +143,7 @@ fn seams(report: &mut Report, takes_prefix: bool, count: usize, model_port: u16)
         let raw = words(&mut stream, 90)?;
         client.ask("POST", &format!("/sessions/{session}/stop"), &json!({}))?;
         let answer = text(&newest(&client, &session)?);
-        let after = answer.strip_prefix(&before).context("what was shown is gone")?;
+        let after = answer.strip_prefix(&before).context("the shown text is gone")?;
         grown += usize::from(!after.is_empty());
         repaired += usize::from(!after.starts_with(&raw));
         doubled += usize::from(!tail(&before).is_empty() && first(after, 400).contains(last(&before, 24)));

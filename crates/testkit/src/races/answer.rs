@@ -45,7 +45,7 @@ pub(super) fn join(runs: &[Run]) -> (Vec<Value>, Vec<Value>) {
 struct Answer {
     parts: Vec<Shown>,
     ends: Vec<End>,
-    /// The next text continues the last one.
+    /// Whether the next text continues the last one.
     continues: bool,
 }
 
