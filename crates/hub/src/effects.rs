@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 
 use crate::gather::Gather;
 use crate::input::Input;
-use crate::runner::{RunProgress, RunRequest, Runner, TitleRequest};
+use crate::runner::{PromptRequest, RunProgress, RunRequest, Runner};
 use crate::writer::{Stopped, Writer};
 
 /// The task that works on a run.
@@ -61,7 +61,7 @@ impl Writer {
     fn suggest_title(&self) {
         let (runner, mailbox) = (self.shared.runner.clone(), self.sender.downgrade());
         let Session { user, project, .. } = self.state;
-        let request = TitleRequest { user, project, prompt: session::prompt(&self.state) };
+        let request = PromptRequest { user, project, prompt: session::prompt(&self.state) };
         crate::spawn::spawn(async move {
             let Some(title) = runner.title(request).await else { return };
             // A session that nobody holds any more is not opened for its name.

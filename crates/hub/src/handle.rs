@@ -11,7 +11,7 @@ use crate::follow::{Follower, Subscription};
 use crate::hub::Hub;
 use crate::input::Input;
 use crate::load;
-use crate::runner::TitleRequest;
+use crate::runner::PromptRequest;
 
 /// Tries to reach a writer before giving up: each finds a writer that retired meanwhile.
 const TRIES_MAX: usize = 8;
@@ -77,7 +77,7 @@ impl SessionHandle {
             return Ok(None);
         }
         let Session { user, project, .. } = *state;
-        let request = TitleRequest { user, project, prompt: session::prompt(&state) };
+        let request = PromptRequest { user, project, prompt: session::prompt(&state) };
         let Some((summary, through)) = self.hub.shared().runner.summary(request).await else {
             let reason = "the model gave no summary".to_owned();
             return Err(CommandError::Unavailable { reason });

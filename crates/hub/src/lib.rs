@@ -60,7 +60,7 @@ pub use library::{
 pub use memory::Remembers;
 pub use past::{Moment, Past, PastLine};
 pub use resume::{AfterInterruption, ResumePolicy};
-pub use runner::{RunOver, RunProgress, RunRequest, Runner, TitleRequest};
+pub use runner::{PromptRequest, RunOver, RunProgress, RunRequest, Runner};
 pub use spool::{Access, Catcher, Frame, Look, SlotDirectory, SlotFile, SlotMedium, Spool, SpoolError};
 pub use transcript::{Hidden, HiddenBy, Transcript, TranscriptTurn};
 pub use trash::Trashed;

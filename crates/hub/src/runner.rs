@@ -17,10 +17,10 @@ pub trait Runner: Send + Sync + 'static {
     fn run(&self, request: RunRequest, progress: RunProgress) -> BoxFuture<'static, ()>;
 
     /// Thinks of a name for a session that has none; nothing when it has no idea.
-    fn title(&self, request: TitleRequest) -> BoxFuture<'static, Option<String>>;
+    fn title(&self, request: PromptRequest) -> BoxFuture<'static, Option<String>>;
 
     /// Summarizes a session for the model: the summary, and the last turn that it covers. None if there is no summary.
-    fn summary(&self, _request: TitleRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
+    fn summary(&self, _request: PromptRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
         std::future::ready(None).boxed()
     }
 }
@@ -38,12 +38,12 @@ impl Runner for Agent {
         .boxed()
     }
 
-    fn title(&self, request: TitleRequest) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, request: PromptRequest) -> BoxFuture<'static, Option<String>> {
         let agent = self.clone();
         async move { Self::title(&agent, request.prompt).await }.boxed()
     }
 
-    fn summary(&self, request: TitleRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
+    fn summary(&self, request: PromptRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
         let agent = self.clone();
         async move { Self::summary(&agent, request.prompt).await }.boxed()
     }
@@ -63,9 +63,9 @@ pub struct RunRequest {
     pub prompt: Prompt,
 }
 
-/// What a name is thought of for.
+/// A prompt that the model answers outside a run, for a title or a summary.
 #[derive(Debug, Clone)]
-pub struct TitleRequest {
+pub struct PromptRequest {
     /// Whose session it is.
     pub user: UserId,
     /// The project that it stands in, if its user still has it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use agent::{Agent, Model, RunLimits, Tool, World};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use hub::{RunProgress, RunRequest, Runner, TitleRequest};
+use hub::{PromptRequest, RunProgress, RunRequest, Runner};
 use session::{Progress, ProjectId, TurnId, UserId};
 use store::people::{People, Project};
 
@@ -76,7 +76,7 @@ impl Runner for Answering {
         }
     }
 
-    fn title(&self, request: TitleRequest) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, request: PromptRequest) -> BoxFuture<'static, Option<String>> {
         // Whatever a message says: what is said in a project goes to no other model by itself.
         match self.agent(request.user, request.project, false) {
             Ok(agent) => Runner::title(&agent, request),
@@ -84,7 +84,7 @@ impl Runner for Answering {
         }
     }
 
-    fn summary(&self, request: TitleRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
+    fn summary(&self, request: PromptRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
         match self.agent(request.user, request.project, false) {
             Ok(agent) => Runner::summary(&agent, request),
             Err(_) => std::future::ready(None).boxed(),

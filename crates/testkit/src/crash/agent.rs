@@ -69,7 +69,7 @@ impl Runner for WordAgent {
         .boxed()
     }
 
-    fn title(&self, _: hub::TitleRequest) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<String>> {
         std::future::ready(None).boxed()
     }
 }

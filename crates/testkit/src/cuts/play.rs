@@ -48,7 +48,7 @@ impl Runner for AgentOfCase {
         Runner::run(&self.agent(), request, progress)
     }
 
-    fn title(&self, _: hub::TitleRequest) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<String>> {
         std::future::ready(None).boxed()
     }
 }

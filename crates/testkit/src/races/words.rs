@@ -68,7 +68,7 @@ impl Runner for Speaker {
         async move { Speech::new(&counter, request.run.0, progress).give().await.unwrap_or(()) }.boxed()
     }
 
-    fn title(&self, _: hub::TitleRequest) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<String>> {
         std::future::ready(None).boxed()
     }
 }

@@ -44,7 +44,7 @@ impl Runner for Provider {
         .boxed()
     }
 
-    fn title(&self, _: hub::TitleRequest) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<String>> {
         let world = self.world.clone();
         async move {
             world.pause(500).await;
