@@ -77,6 +77,9 @@ async function scenes(world, look, options) {
   await page.locator(".strip.ok").waitFor({ timeout: 20_000 });
   await shoot("back");
   await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await page.getByText("Queue paused").waitFor();
+  await shoot("paused");
+  await page.getByRole("button", { name: "Resume", exact: true }).click();
   await until("the next one is answered", async () => (await answerOf(page)).includes(answer), 30_000);
   await shoot("recovered");
   await page.goto(world.origin);
