@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use hub::{Clock, Hub, SystemClock};
 use session::{BlobHash, InterruptReason, Time, UserId};
 use store::Store;
+use store::directory::DataDirectory;
 use store::people::{Kind, Scope};
 use store::postgres::PostgresStore;
 use store::sqlite::SqliteStore;
@@ -34,7 +35,7 @@ use crate::tasks::Tasks;
 use crate::throttle::Throttle;
 use crate::uploads::Uploads;
 use crate::vault::Vault;
-use crate::{file, people, tls};
+use crate::{people, tls};
 
 /// Time to deliver and close after `drain_seconds`. Writers that are still busy may add `RETIRE_MIN` to it.
 const CLOSING_MAX: Duration = Duration::from_millis(900);
@@ -57,14 +58,22 @@ pub(crate) struct Server {
 }
 
 /// SQLite in the data directory, unless the configuration names a PostgreSQL server.
-pub(crate) async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+async fn open_store(config: &Config, directory: &DataDirectory) -> anyhow::Result<Arc<dyn Store>> {
     if let Some(url) = &config.postgres {
-        let settings = store::postgres::Settings { url: url.clone(), schema: "everturn".to_owned() };
-        return Ok(Arc::new(PostgresStore::open(&settings).await.context("open the store on PostgreSQL")?));
+        return Ok(Arc::new(open_postgres(url).await?));
     }
-    let settings = store::sqlite::Settings::new(&config.data);
-    let opening = tokio::task::spawn_blocking(move || SqliteStore::open(settings));
+    let (settings, directory) = (store::sqlite::Settings::new(&config.data), directory.clone());
+    let opening = tokio::task::spawn_blocking(move || SqliteStore::open_in(directory, settings));
     Ok(Arc::new(opening.await?.with_context(|| format!("open {}", config.data.display()))?))
+}
+
+/// The store on a PostgreSQL server.
+///
+/// # Errors
+/// Returns an error if it cannot be reached, or another process uses it.
+pub(crate) async fn open_postgres(url: &str) -> anyhow::Result<PostgresStore> {
+    let settings = store::postgres::Settings { url: url.to_owned(), schema: "everturn".to_owned() };
+    PostgresStore::open(&settings).await.context("open the store on PostgreSQL")
 }
 
 impl Server {
@@ -76,12 +85,8 @@ impl Server {
         // Before the store is opened: a second server on the same port should not get that far.
         let listener =
             TcpListener::bind(config.listen).await.with_context(|| format!("listen on {}", config.listen))?;
-        file::make_private(&config.data).with_context(|| format!("make {}", config.data.display()))?;
-        if config.postgres.is_none() {
-            // Before anything is made or taken over: what a newer version left is left as it is.
-            store::sqlite::check(&config.data).with_context(|| format!("open {}", config.data.display()))?;
-        }
-        let people = Arc::new(people::open(&config.data)?);
+        let directory = config.enter()?;
+        let people = Arc::new(people::open(&directory)?);
         if !config.listen.ip().is_loopback() && !people.has_login()? {
             bail!(
                 "`listen` is {}, which others can reach, and nobody can log in yet. `everturn user password owner` \
@@ -90,7 +95,7 @@ impl Server {
             );
         }
         let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
-        let store = open_store(config).await?;
+        let store = open_store(config, &directory).await?;
         let vault = Arc::new(Vault::open(&config.data, people.clone())?);
         let offered = Arc::new(Offered::open(config, people.clone(), vault.clone())?);
         let settings = Arc::new(Settings::open(config, people.clone())?);
@@ -166,6 +171,7 @@ impl Server {
     /// goes out, everything is closed. Says how it was asked.
     pub(crate) async fn run(self, asked: impl Future<Output = Stopping>) -> Stopping {
         let accepting = CancellationToken::new();
+        let people = self.housekeeping.people.clone();
         self.ready.store(true, Ordering::Release);
         crate::spawn::spawn(self.app.desks.clone().watch_access());
         crate::spawn::spawn(self.housekeeping.keep(self.stop.clone()));
@@ -199,6 +205,9 @@ impl Server {
             Err(_) => tracing::debug!("connections were still open at the end of the stop"),
         }
         drop(tokio::time::timeout(left(), self.hub.close()).await);
+        if let Err(error) = people.close() {
+            tracing::warn!(%error, "the database of people was not closed; the next start closes it");
+        }
         tracing::info!("stopped");
         how
     }

@@ -10,7 +10,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use hub::AfterInterruption;
 use serde::{Deserialize, Serialize};
+use store::directory::{DataDirectory, LogsAt};
 use utoipa::ToSchema;
+
+use crate::file::make_private;
 
 pub(crate) use openid::{OpenIdConfig, RoleConfig};
 pub(crate) use platforms::{PlatformConfig, PlatformKind};
@@ -301,6 +304,34 @@ impl Config {
         config.in_environment = in_environment(std::env::vars());
         config.check()?;
         Ok(config)
+    }
+
+    /// Enters the data directory alone, as a server does.
+    ///
+    /// # Errors
+    /// Returns an error if another process uses it, or if something that was kept there is missing or damaged.
+    pub(crate) fn enter(&self) -> anyhow::Result<DataDirectory> {
+        self.make_data()?;
+        DataDirectory::enter(&self.data, self.logs_at())
+            .with_context(|| format!("open {}", self.data.display()))
+    }
+
+    /// Enters the data directory, also while a server uses it.
+    ///
+    /// # Errors
+    /// Returns an error if something that was kept there is missing or damaged.
+    pub(crate) fn enter_shared(&self) -> anyhow::Result<DataDirectory> {
+        self.make_data()?;
+        DataDirectory::enter_shared(&self.data, self.logs_at())
+            .with_context(|| format!("open {}", self.data.display()))
+    }
+
+    fn make_data(&self) -> anyhow::Result<()> {
+        make_private(&self.data).with_context(|| format!("make {}", self.data.display()))
+    }
+
+    fn logs_at(&self) -> LogsAt {
+        if self.postgres.is_some() { LogsAt::Elsewhere } else { LogsAt::Here }
     }
 
     fn check(&self) -> anyhow::Result<()> {

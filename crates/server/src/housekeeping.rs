@@ -97,6 +97,7 @@ impl Housekeeping {
 mod tests {
     use hub::Create;
     use session::{Command, Flag, SessionId, UserId};
+    use store::directory::{DataDirectory, LogsAt};
     use testkit::agent::ScriptedAgent;
     use testkit::clock::HandClock;
 
@@ -116,7 +117,8 @@ mod tests {
             let settings = hub::Settings::new(home.path().join("spool"));
             let agent = Arc::new(ScriptedAgent::default());
             let hub = Hub::start(store, agent, clock.clone(), settings).await.unwrap();
-            let people = Arc::new(People::open(&home.path().join("people.db"), clock.now()).unwrap());
+            let directory = DataDirectory::enter(home.path(), LogsAt::Here).unwrap();
+            let people = Arc::new(People::open(&directory, clock.now()).unwrap());
             let uploads = Arc::new(Uploads::open(home.path()).unwrap());
             let config = crate::config::Config { trash_days, ..Default::default() };
             let settings = Arc::new(Settings::open(&config, people.clone()).unwrap());

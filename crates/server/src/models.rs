@@ -24,7 +24,7 @@ pub(crate) fn make(
     transport: &Arc<dyn Transport>,
     vault: &Arc<Vault>,
 ) -> anyhow::Result<Model> {
-    let key = key_source(config, vault).with_context(|| format!("model `{}`", config.name))?;
+    let key = key_source(config, Some(vault)).with_context(|| format!("model `{}`", config.name))?;
     Ok(make_with(config, key, transport))
 }
 
@@ -55,7 +55,10 @@ fn make_with(config: &ModelConfig, key: Option<Arc<dyn KeySource>>, transport: &
 }
 
 /// Where a model's key comes from.
-fn key_source(config: &ModelConfig, vault: &Arc<Vault>) -> anyhow::Result<Option<Arc<dyn KeySource>>> {
+fn key_source(
+    config: &ModelConfig,
+    vault: Option<&Arc<Vault>>,
+) -> anyhow::Result<Option<Arc<dyn KeySource>>> {
     let key: Arc<dyn KeySource> = match (&config.key_env, &config.key_file, &config.key_secret) {
         (None, None, None) => return Ok(None),
         (Some(variable), None, None) => {
@@ -65,7 +68,10 @@ fn key_source(config: &ModelConfig, vault: &Arc<Vault>) -> anyhow::Result<Option
             let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
             Arc::new(ApiKey::new(text.trim()))
         }
-        (None, None, Some(name)) => Arc::new(NamedSecret { vault: vault.clone(), name: name.clone() }),
+        (None, None, Some(name)) => {
+            let vault = vault.with_context(|| format!("there is no secret `{name}`"))?.clone();
+            Arc::new(NamedSecret { vault, name: name.clone() })
+        }
         _ => bail!("give one of `key_env`, `key_file` and `key_secret`"),
     };
     Ok(Some(key))
@@ -83,7 +89,7 @@ pub(crate) struct ProviderReply {
 /// When it does not answer.
 pub(crate) async fn ask_provider(
     config: &ModelConfig,
-    vault: &Arc<Vault>,
+    vault: Option<&Arc<Vault>>,
     patience: Duration,
 ) -> anyhow::Result<ProviderReply> {
     let key =

@@ -6,10 +6,10 @@ use anyhow::Context;
 use hub::{Clock, SystemClock};
 use serde::Deserialize;
 use session::{Time, UserId};
-use store::people::{By, Kind, NewCredential, PEOPLE_FILE, People, PeopleError, Scope};
+use store::directory::DataDirectory;
+use store::people::{By, Kind, NewCredential, People, PeopleError, Scope};
 use uuid::Uuid;
 
-use crate::file::make_private;
 use crate::secret::SecretKind;
 
 /// Characters of a name.
@@ -19,11 +19,9 @@ pub(crate) const NAME_MAX: usize = 80;
 ///
 /// # Errors
 /// When they cannot be read.
-pub(crate) fn open(data: &Path) -> anyhow::Result<People> {
-    make_private(data).with_context(|| format!("make {}", data.display()))?;
-    let people =
-        People::open(&data.join(PEOPLE_FILE), SystemClock.now()).context("open the file of people")?;
-    take_over(&people, &data.join("tokens.toml")).context("take over tokens.toml")?;
+pub(crate) fn open(directory: &DataDirectory) -> anyhow::Result<People> {
+    let people = People::open(directory, SystemClock.now()).context("open the file of people")?;
+    take_over(&people, &directory.path().join("tokens.toml")).context("take over tokens.toml")?;
     Ok(people)
 }
 

@@ -177,13 +177,16 @@ fn note<T: Serialize + PartialEq>(
 mod tests {
     use hub::AfterInterruption;
 
+    use store::directory::{DataDirectory, LogsAt};
+
     use super::*;
     use crate::people::{by_hand, open};
 
     #[test]
     fn what_was_set_goes_before_the_file_and_the_environment_before_both() {
         let data = tempfile::tempdir().unwrap();
-        let people = Arc::new(open(data.path()).unwrap());
+        let directory = DataDirectory::enter(data.path(), LogsAt::Here).unwrap();
+        let people = Arc::new(open(&directory).unwrap());
         let config = Config { instructions: Some("of the file".to_owned()), ..Config::default() };
         let settings = Settings::open(&config, people.clone()).unwrap();
         assert_eq!(

@@ -87,7 +87,6 @@ impl Tasks {
     /// # Errors
     /// When the folder cannot be used, or something else is going on.
     pub(crate) fn back_up(&self, user: UserId, place: &str) -> Result<Uuid, BeginError> {
-        upkeep::can_be_backed_up(&self.config).map_err(BeginError::OnPostgres)?;
         let to = upkeep::place(&self.config.data, place)
             .map_err(|error| BeginError::BadPlace(error.to_string()))?;
         self.begin(TaskKind::Backup, "Copying.", move |tasks, task| tasks.make_backup(task, user, to))
@@ -158,13 +157,16 @@ impl Tasks {
         let mut progress = |what: &str, done: u64, all: u64| {
             self.tell(task, format!("Copying {what}: {}.", part(done, all)))
         };
-        let made = backup::make(&self.config.data, &to, SystemClock.now(), &mut progress)?;
+        let made = backup::make(&self.config.enter_shared()?, &to, SystemClock.now(), &mut progress)?;
         upkeep::note_backup(&self.people, people::by(Some(user)), &to)?;
+        let what = match made.has_sessions() {
+            true => format!("{} sessions and {} attachments", made.sessions, made.attachments),
+            false => "users and settings".to_owned(),
+        };
+        let elsewhere =
+            if made.has_sessions() { String::new() } else { format!(" {}", upkeep::SESSIONS_ON_POSTGRES) };
         let told = format!(
-            "Copied {} sessions and {} attachments to {}. The key of the secrets is not in it; keep a copy of \
-             `secrets.key` elsewhere.",
-            made.sessions,
-            made.attachments,
+            "Copied {what} to {}.{elsewhere} The key of the secrets is not in it; keep a copy of `secrets.key` elsewhere.",
             to.display()
         );
         Ok((TaskState::Done, told))
@@ -175,7 +177,7 @@ impl Tasks {
             |done: u64, all: u64| self.tell(task, format!("Reading sessions: {}.", part(done, all)));
         // Half of the machine goes on serving.
         let workers = upkeep::workers().div_ceil(2);
-        let found = sqlite::verify(&self.config.data, workers, &progress)?;
+        let found = sqlite::verify(&self.config.enter_shared()?, workers, &progress)?;
         upkeep::note_verify(&self.people, people::by(Some(user)), &found)?;
         let read = format!(
             "{} sessions, {} entries, {} attachments",
@@ -222,11 +224,10 @@ mod tests {
     async fn one_at_a_time_and_the_latest_are_remembered() {
         let home = tempfile::tempdir().unwrap();
         let config = Config { data: home.path().join("data"), ..Config::default() };
-        let people = Arc::new(people::open(&config.data).unwrap());
+        let people = Arc::new(people::open(&config.enter().unwrap()).unwrap());
         let postgres = Config { postgres: Some("host=/run/postgresql".to_owned()), ..config.clone() };
         let elsewhere = Tasks::new(&postgres, people.clone());
         let refused = |begun: Result<Uuid, BeginError>| begun.unwrap_err().to_string();
-        assert!(refused(elsewhere.back_up(UserId::FIRST, "/copy")).contains("`pg_dump`"));
         assert!(refused(elsewhere.verify(UserId::FIRST)).contains("`verify` reads SQLite only"));
         let tasks = Tasks::new(&config, people);
         let (go, waits) = mpsc::channel();

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::bail;
 use store::backup;
-use store::people::{By, PEOPLE_FILE, People, PeopleError};
+use store::people::{By, People, PeopleError};
 use store::sqlite::{Trouble, TroubleKind, Verified};
 
 use crate::config::Config;
@@ -12,17 +12,9 @@ use crate::config::Config;
 /// Bytes of the path of a folder.
 const PLACE_BYTES_MAX: usize = 4_096;
 
-/// Why there is no backup of sessions that are on PostgreSQL.
-pub(crate) fn can_be_backed_up(config: &Config) -> Result<(), String> {
-    match config.postgres {
-        None => Ok(()),
-        Some(_) => Err(format!(
-            "sessions are on PostgreSQL: back that up with its own tools (`pg_dump`, `pg_basebackup`), and copy {} \
-             for users and tokens",
-            config.data.join(PEOPLE_FILE).display()
-        )),
-    }
-}
+/// What a backup of a server on PostgreSQL leaves out, and how to back that up.
+pub(crate) const SESSIONS_ON_POSTGRES: &str = "Sessions and attachments are on PostgreSQL and not in it: back them up with \
+    `pg_dump --schema=everturn`.";
 
 /// Why sessions that are on PostgreSQL are not verified.
 pub(crate) fn can_be_verified(config: &Config) -> Result<(), String> {

@@ -133,13 +133,16 @@ impl KeySource for NamedSecret {
 
 #[cfg(test)]
 mod tests {
+    use store::directory::{DataDirectory, LogsAt};
+
     use super::*;
     use crate::people::{by_hand, open};
 
     #[test]
     fn a_secret_is_opened_by_its_name_and_key_alone() {
         let data = tempfile::tempdir().unwrap();
-        let people = Arc::new(open(data.path()).unwrap());
+        let directory = DataDirectory::enter(data.path(), LogsAt::Here).unwrap();
+        let people = Arc::new(open(&directory).unwrap());
         let vault = Vault::open(data.path(), people.clone()).unwrap();
         assert!(vault.secret("one").unwrap_err().contains("everturn secret set one"));
         vault.keep(by_hand(), "one", "sk-canary-0123456789").unwrap();

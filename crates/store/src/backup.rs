@@ -17,6 +17,7 @@ use session::{BlobHash, Time};
 use sha2::{Digest, Sha256};
 
 use crate::blob::BlobDirectory;
+use crate::directory::{DataDirectory, LogsAt};
 use crate::people::PEOPLE_FILE;
 use crate::sqlite;
 
@@ -50,6 +51,13 @@ pub struct Manifest {
     files: BTreeMap<String, Fingerprint>,
 }
 
+impl Manifest {
+    /// Whether it has the logs of sessions. A backup of a server on PostgreSQL does not.
+    pub fn has_sessions(&self) -> bool {
+        self.files.contains_key(sqlite::LOGS_FILE)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Fingerprint {
     bytes: u64,
@@ -61,7 +69,7 @@ struct Fingerprint {
 pub enum BackupError {
     #[error("{} is there already; nothing was changed", .0.display())]
     Taken(PathBuf),
-    #[error("{} has no sessions yet", .0.display())]
+    #[error("{} has nothing to back up yet", .0.display())]
     Nothing(PathBuf),
     #[error("{path} is not a whole backup: {reason}", path = .0.display(), reason = .1)]
     NotWhole(PathBuf, String),
@@ -87,21 +95,26 @@ fn database(path: &Path) -> impl Fn(rusqlite::Error) -> BackupError {
 ///
 /// # Errors
 /// When it cannot be copied; nothing is left of the try.
-pub fn make(data: &Path, to: &Path, now: Time, progress: Progress<'_>) -> Result<Manifest, BackupError> {
+pub fn make(
+    directory: &DataDirectory,
+    to: &Path,
+    now: Time,
+    progress: Progress<'_>,
+) -> Result<Manifest, BackupError> {
+    let data = directory.path();
     if is_taken(to) {
         return Err(BackupError::Taken(to.to_owned()));
     }
-    if !data.join(sqlite::LOGS_FILE).exists() {
+    let databases = databases(directory.logs_at());
+    if databases.iter().all(|name| !data.join(name).exists()) {
         return Err(BackupError::Nothing(data.to_owned()));
     }
-    // Where no server runs, nobody has looked yet whether the write-ahead log is whole.
-    let _lock = sqlite::hold(data).map_err(|error| BackupError::Refused(error.to_string()))?;
     let aside = to.with_extension("unfinished");
     if aside.exists() {
         fs::remove_dir_all(&aside).map_err(reading(&aside))?;
     }
     fs::create_dir_all(&aside).map_err(reading(&aside))?;
-    let made = fill(data, &aside, now, progress).and_then(|manifest| {
+    let made = fill(data, databases, &aside, now, progress).and_then(|manifest| {
         fs::rename(&aside, to).map_err(reading(to))?;
         sync_parent(to)?;
         Ok(manifest)
@@ -119,22 +132,37 @@ pub fn is_taken(to: &Path) -> bool {
     fs::symlink_metadata(to).is_ok_and(|there| !there.is_dir() || !is_empty())
 }
 
-fn fill(data: &Path, to: &Path, now: Time, progress: Progress<'_>) -> Result<Manifest, BackupError> {
+/// The databases of a directory. What is on PostgreSQL is backed up by its own tools, the attachments too.
+fn databases(logs: LogsAt) -> &'static [&'static str] {
+    match logs {
+        LogsAt::Here => &DATABASES,
+        LogsAt::Elsewhere => &[PEOPLE_FILE],
+    }
+}
+
+fn fill(
+    data: &Path,
+    databases: &[&str],
+    to: &Path,
+    now: Time,
+    progress: Progress<'_>,
+) -> Result<Manifest, BackupError> {
     let mut files = BTreeMap::new();
-    for name in DATABASES.into_iter().filter(|name| data.join(name).exists()) {
+    for name in databases.iter().filter(|name| data.join(name).exists()) {
         copy_database(&data.join(name), &to.join(name), name, progress)?;
-        files.insert(name.to_owned(), fingerprint(&to.join(name))?);
+        files.insert((*name).to_owned(), fingerprint(&to.join(name))?);
     }
-    let logs = to.join(sqlite::LOGS_FILE);
-    let copied = open(&logs)?;
-    let sessions = count(&copied, "SELECT count(*) FROM logs WHERE trunk = 0").map_err(database(&logs))?;
-    let mut names = texts(&copied, "SELECT DISTINCT blob FROM blob_uses").map_err(database(&logs))?;
-    let people = to.join(PEOPLE_FILE);
-    if people.exists() {
-        // Brought, but not sent with a message yet.
-        names.extend(texts(&open(&people)?, "SELECT blob FROM uploads").map_err(database(&people))?);
+    let (mut sessions, mut names) = (0, BTreeSet::new());
+    let (logs, people) = (to.join(sqlite::LOGS_FILE), to.join(PEOPLE_FILE));
+    if logs.exists() {
+        let copied = open(&logs)?;
+        sessions = count(&copied, "SELECT count(*) FROM logs WHERE trunk = 0").map_err(database(&logs))?;
+        names = texts(&copied, "SELECT DISTINCT blob FROM blob_uses").map_err(database(&logs))?;
+        if people.exists() {
+            // Brought, but not sent with a message yet.
+            names.extend(texts(&open(&people)?, "SELECT blob FROM uploads").map_err(database(&people))?);
+        }
     }
-    drop(copied);
     let (from, into) = (BlobDirectory::beside(data.join("blobs")), blobs(to)?);
     let (mut attachments, mut attachments_gone) = (0, 0);
     for (done, name) in names.iter().enumerate() {
@@ -204,7 +232,7 @@ pub fn restore(from: &Path, data: &Path, lift: u16, progress: Progress<'_>) -> R
         for name in manifest.files.keys().map(String::as_str).chain([UNFINISHED, "blobs"]) {
             drop(fs::remove_file(data.join(name)).or_else(|_| fs::remove_dir_all(data.join(name))));
         }
-        sqlite::forget(data).map_err(reading(data))?;
+        DataDirectory::forget(data).map_err(reading(data))?;
     }
     restored.map(|()| manifest)
 }
@@ -216,8 +244,11 @@ fn refill(
     lift: u16,
     progress: Progress<'_>,
 ) -> Result<(), BackupError> {
+    let refused = |error: sqlite::OpenStoreError| BackupError::Refused(error.to_string());
     // From here until the logs have their name, no server starts there.
-    let _lock = sqlite::announce(to).map_err(reading(to))?;
+    let has_logs = manifest.has_sessions();
+    let logs_at = if has_logs { LogsAt::Here } else { LogsAt::Elsewhere };
+    let _directory = DataDirectory::announce(to, logs_at).map_err(refused)?;
     let unfinished = to.join(UNFINISHED);
     for (done, name) in manifest.files.keys().enumerate() {
         let into = if name == sqlite::LOGS_FILE { unfinished.clone() } else { to.join(name) };
@@ -236,7 +267,9 @@ fn refill(
         into.put(&bytes.unwrap_or_default()).map_err(reading(&to.join("blobs")))?;
         progress("attachments", done as u64 + 1, names.len() as u64);
     }
-    let refused = |error: sqlite::OpenStoreError| BackupError::Refused(error.to_string());
+    if !has_logs {
+        return sync_file(to);
+    }
     sqlite::raise_epochs(&unfinished, EPOCH_BITS, lift).map_err(refused)?;
     for empty in ["-wal", "-shm"].map(|end| to.join(format!("{UNFINISHED}{end}"))) {
         if empty.exists() {

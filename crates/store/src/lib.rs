@@ -10,6 +10,7 @@ pub mod blob;
 pub mod catalog;
 pub mod claim;
 pub mod conformance;
+pub mod directory;
 mod error;
 pub mod memory;
 mod metrics;

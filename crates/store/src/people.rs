@@ -27,6 +27,9 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use session::{BlobHash, Time, UserId};
 use uuid::Uuid;
 
+use crate::directory::{DataDirectory, Database, Left};
+use crate::sqlite::{Fault, wal};
+
 pub use credentials::{Credential, NewCredential};
 pub use gateway::{GatewayPairing, GatewayPeer, GatewayTaken, PAIRING_LASTS_MICROS};
 pub use models::{KeptModel, MODELS_MAX};
@@ -211,31 +214,82 @@ pub enum PeopleError {
     Foreign,
     #[error("list the files that are kept: {0}")]
     Uploads(#[from] std::io::Error),
+    #[error("the file of people is closed")]
+    Closed,
+    #[error("{0}")]
+    Directory(String),
     #[error("the file of people: {0}")]
     File(#[from] rusqlite::Error),
 }
 
-/// The file, open.
+impl From<Fault> for PeopleError {
+    fn from(fault: Fault) -> Self {
+        Self::Directory(fault.to_string())
+    }
+}
+
+/// The file, open. Changes are checkpointed as they are made, so that the one file has them.
 #[derive(Debug)]
 pub struct People {
+    directory: DataDirectory,
     reading: Mutex<Connection>,
-    writing: Mutex<Connection>,
+    /// None once it is closed.
+    writing: Mutex<Option<Connection>>,
 }
 
 impl People {
-    /// Opens the file, or makes it with its first user, an owner without a password. What was there before there were
-    /// users is his: the sessions say so themselves, and the files beside this one are noted as brought by him.
+    /// Opens the file in a data directory, or makes it with its first user, an owner without a password. Sessions and
+    /// files of the time before there were users belong to that owner.
     ///
     /// # Errors
-    /// When it cannot be read or is not one of ours.
-    pub fn open(path: &Path, now: Time) -> Result<Self, PeopleError> {
-        let mut writing = connect(path)?;
-        prepare(&mut writing, now, path)?;
-        Ok(Self { reading: Mutex::new(connect(path)?), writing: Mutex::new(writing) })
+    /// Returns an error if the file cannot be read, is not ours, or is missing in a directory that was used.
+    pub fn open(directory: &DataDirectory, now: Time) -> Result<Self, PeopleError> {
+        let path = directory.path().join(PEOPLE_FILE);
+        let found = directory.look(Database::People)?.map_or(Ok(0), |file| check(&file))?;
+        if found == 0 {
+            directory.may_have_new_people()?;
+        }
+        let mut writing = connect(&path)?;
+        prepare(&mut writing, now, &path)?;
+        let people = Self {
+            directory: directory.clone(),
+            reading: Mutex::new(connect(&path)?),
+            writing: Mutex::new(Some(writing)),
+        };
+        // A version that never checkpointed may have left nearly everything in the write-ahead log.
+        people.scrub()?;
+        directory.note_made(Database::People)?;
+        Ok(people)
+    }
+
+    /// Opens the file to read it only; none if there is no file, or none of today's schema.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read or is not ours.
+    pub fn look(directory: &DataDirectory) -> Result<Option<Self>, PeopleError> {
+        let Some(reading) = directory.look(Database::People)? else { return Ok(None) };
+        if check(&reading)? != VERSION {
+            return Ok(None);
+        }
+        let (directory, writing) = (directory.clone(), Mutex::new(None));
+        Ok(Some(Self { directory, reading: Mutex::new(reading), writing }))
     }
 
     fn reading(&self) -> MutexGuard<'_, Connection> {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the file. When this returns, the change is durable, and in the file unless a reader is in the way.
+    fn write<T>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, PeopleError>,
+    ) -> Result<T, PeopleError> {
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = writing.as_mut().ok_or(PeopleError::Closed)?;
+        let made = work(connection)?;
+        self.directory.note_commit(Database::People)?;
+        checkpoint(connection, "PASSIVE")?;
+        Ok(made)
     }
 
     /// Makes a change and its line in the audit trail, both or neither.
@@ -246,12 +300,45 @@ impl People {
         about: &str,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, PeopleError>,
     ) -> Result<T, PeopleError> {
-        let mut connection = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let made = work(&transaction)?;
-        audit_line(&transaction, by, action, about)?;
-        transaction.commit()?;
-        Ok(made)
+        self.write(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let made = work(&transaction)?;
+            audit_line(&transaction, by, action, about)?;
+            transaction.commit()?;
+            Ok(made)
+        })
+    }
+
+    /// Empties the write-ahead log, so that what was deleted is gone from there too. Beside another process, only that one
+    /// may do so.
+    fn scrub(&self) -> Result<(), PeopleError> {
+        if self.directory.is_shared() {
+            return Ok(());
+        }
+        self.directory.note_emptying(Database::People)?;
+        self.write(|connection| checkpoint(connection, "TRUNCATE"))
+    }
+
+    /// Leaves everything in the one file. Later changes are refused.
+    ///
+    /// # Errors
+    /// Returns an error if the file could not be closed; the next start finds every change all the same.
+    pub fn close(&self) -> Result<(), PeopleError> {
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(connection) = writing.take() else { return Ok(()) };
+        if self.directory.is_shared() {
+            return Ok(());
+        }
+        self.directory.note_emptying(Database::People)?;
+        checkpoint(&connection, "TRUNCATE")?;
+        drop(connection);
+        let log = wal::path(&self.directory.path().join(PEOPLE_FILE));
+        let left = match std::fs::metadata(log).map_or(0, |log| log.len()) {
+            0 => Left::Closed,
+            // Another process kept part of it in use.
+            _ => Left::Logged,
+        };
+        Ok(self.directory.note(Database::People, left)?)
     }
 
     /// Notes who brought a file.
@@ -259,11 +346,12 @@ impl People {
     /// # Errors
     /// When nothing could be kept.
     pub fn note_upload(&self, user: UserId, file: &BlobHash) -> Result<(), PeopleError> {
-        let connection = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        connection
-            .prepare_cached("INSERT OR IGNORE INTO uploads (blob, user) VALUES (?, ?)")?
-            .execute(params![file.0, blob(user)])?;
-        Ok(())
+        self.write(|connection| {
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO uploads (blob, user) VALUES (?, ?)")?
+                .execute(params![file.0, blob(user)])?;
+            Ok(())
+        })
     }
 
     /// Whether a user brought a file.
@@ -332,6 +420,14 @@ impl People {
     }
 }
 
+impl Drop for People {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::warn!(%error, "the database of people was not closed; the next start closes it");
+        }
+    }
+}
+
 fn to_audit_line(row: &Row<'_>) -> rusqlite::Result<AuditLine> {
     Ok(AuditLine {
         no: row.get(0)?,
@@ -362,11 +458,10 @@ fn connect(path: &Path) -> Result<Connection, PeopleError> {
     connection.busy_timeout(BUSY_MAX)?;
     // A statement's plan does not depend on what is bound, so it is made once and not for every request.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    // A file that is refused stays as it is, byte for byte: what its last process left in the log beside it stays there too.
+    // A file that is refused stays as it is, byte for byte, and a log that must exist is never removed by closing.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // The mode is written into the file, so it is looked at first.
     check(&connection)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", "ON")?;
@@ -374,8 +469,13 @@ fn connect(path: &Path) -> Result<Connection, PeopleError> {
     Ok(connection)
 }
 
-/// Refuses a file that is not ours or newer. Answers its version.
-fn check(connection: &Connection) -> Result<usize, PeopleError> {
+/// Copies the write-ahead log into the file.
+fn checkpoint(connection: &Connection, mode: &str) -> Result<(), PeopleError> {
+    Ok(connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()))?)
+}
+
+/// Refuses a file that is not ours or newer. Returns its version.
+pub(crate) fn check(connection: &Connection) -> Result<usize, PeopleError> {
     let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let found: usize = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;

@@ -19,7 +19,7 @@
 //! | `sqlite/beside.rs` | what can be asked of a store that is not opened? |
 //! | `sqlite/verify.rs` | is everything as it was written? |
 //! | `sqlite/repair.rs` | how does a session go on after damage? |
-//! | `sqlite/disk.rs` | whose directory is it, and is there room? |
+//! | `sqlite/disk.rs` | is there room? |
 
 mod append;
 mod background;
@@ -29,7 +29,7 @@ mod disk;
 mod erase;
 mod index;
 mod load;
-mod migrate;
+pub(crate) mod migrate;
 mod pack;
 mod project;
 mod read;
@@ -39,7 +39,7 @@ mod search;
 mod source;
 mod tail;
 mod verify;
-mod wal;
+pub(crate) mod wal;
 mod writer;
 
 use std::io;
@@ -57,17 +57,18 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::blob::{BlobDirectory, Blobs};
 use crate::catalog::{Catalog, Counts, Hit, ListQuery, ListRow, SearchQuery, TagCount, Trashed, TurnRow};
+use crate::directory::{DataDirectory, LogsAt};
 use crate::error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
 use crate::{
     Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, Health, KeyUse, LogStore, OpenRun, Opened,
     Snapshot,
 };
 
-pub use beside::{check, look};
+pub use beside::look;
 pub use repair::{Repaired, RepairedSession, repair};
 pub use verify::{Trouble, TroubleKind, Verified, VerifyProgress, verify};
 
-pub(crate) use beside::{announce, forget, hold, raise_epochs};
+pub(crate) use beside::raise_epochs;
 use request::{PackedSnapshot, Request};
 use tail::Tail;
 use writer::Writer;
@@ -112,7 +113,7 @@ pub enum OpenStoreError {
 
 /// Something in the world below failed.
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+pub(crate) enum Fault {
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
     #[error(transparent)]
@@ -164,16 +165,27 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store in a directory, makes it if there is none, and takes the directory's lock.
+    /// Enters a directory and opens the store in it, or makes one.
     ///
     /// # Errors
-    /// When another process has it, when it is of a newer version, or when it cannot be read.
+    /// Returns an error if the directory cannot be entered, or if the store cannot be read.
     pub fn open(settings: Settings) -> Result<Self, OpenStoreError> {
+        let directory = DataDirectory::enter(&settings.directory, LogsAt::Here)?;
+        Self::open_in(directory, settings)
+    }
+
+    /// Opens the store in a directory that this process entered, or makes one.
+    ///
+    /// # Errors
+    /// Returns an error if another process uses the directory, or if the store cannot be read.
+    pub fn open_in(directory: DataDirectory, settings: Settings) -> Result<Self, OpenStoreError> {
         let found = rusqlite::version_number();
         if found < SQLITE_VERSION_MIN {
             return Err(OpenStoreError::OldSqlite { found });
         }
-        let lock = beside::lock(&settings.directory)?;
+        if directory.is_shared() {
+            return Err(OpenStoreError::InUse(directory.path().to_owned()));
+        }
         let blobs = BlobDirectory::open(settings.directory.join("blobs")).map_err(Fault::from)?;
         let shared = Arc::new(Shared {
             directory: settings.directory.clone(),
@@ -187,7 +199,7 @@ impl SqliteStore {
             dead: Mutex::new(None),
         });
         let (requests, inbox) = mpsc::channel();
-        let writer = Writer::start(shared.clone(), settings, requests.clone(), inbox, lock)?;
+        let writer = Writer::start(shared.clone(), settings, requests.clone(), inbox, directory)?;
         Ok(Self { shared, requests, writer: Some(writer) })
     }
 
@@ -250,7 +262,7 @@ impl Shared {
     }
 
     fn wal(&self) -> PathBuf {
-        wal::path(&self.directory)
+        wal::path(&self.database())
     }
 
     fn words(&self) -> PathBuf {

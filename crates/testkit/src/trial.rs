@@ -171,7 +171,8 @@ impl Setup {
         Ok(std::fs::write(self.config(), config)?)
     }
 
-    fn config(&self) -> PathBuf {
+    /// Where its configuration is.
+    pub fn config(&self) -> PathBuf {
         self.home.join("config.toml")
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 use hub::{Clock, SystemClock};
 use store::backup::{self, Manifest};
 
@@ -14,14 +14,17 @@ use crate::people::{self, by_hand};
 use crate::upkeep;
 
 pub(crate) fn make(config: &Config, to: &Path) -> anyhow::Result<ExitCode> {
-    upkeep::can_be_backed_up(config).map_err(anyhow::Error::msg)?;
     let mut meter = Meter::default();
     let mut progress = |what: &str, done: u64, all: u64| meter.show(what, done, all);
-    let made = backup::make(&config.data, to, SystemClock.now(), &mut progress)?;
-    upkeep::note_backup(&people::open(&config.data)?, by_hand(), to)?;
+    let directory = config.enter_shared()?;
+    let made = backup::make(&directory, to, SystemClock.now(), &mut progress)?;
+    upkeep::note_backup(&people::open(&directory)?, by_hand(), to)?;
     say(&format!("backup {} {}\n", to.display(), summary(&made)))?;
     if made.attachments_gone > 0 {
         remark(&format!("{} attachments were erased while it was made.", made.attachments_gone));
+    }
+    if config.postgres.is_some() {
+        remark(upkeep::SESSIONS_ON_POSTGRES);
     }
     remark("The key of the secrets is not in it; keep a copy of `secrets.key` elsewhere.");
     Ok(ExitCode::SUCCESS)
@@ -32,16 +35,24 @@ fn summary(manifest: &Manifest) -> String {
 }
 
 pub(crate) fn restore(config: &Config, from: &Path) -> anyhow::Result<ExitCode> {
-    if config.postgres.is_some() {
-        bail!("sessions are on PostgreSQL: restore them with its own tools");
-    }
+    let has_sessions = backup::look(from)?.has_sessions();
+    ensure!(
+        has_sessions == config.postgres.is_none(),
+        "the backup {} sessions, and `postgres` is {}; nothing was changed",
+        if has_sessions { "has" } else { "has no" },
+        if has_sessions { "set" } else { "not set" }
+    );
     let mut random = [0; 2];
     getrandom::fill(&mut random)?;
     let mut meter = Meter::default();
     let mut progress = |what: &str, done: u64, all: u64| meter.show(what, done, all);
     let manifest =
         backup::restore(from, &config.data, u16::from_le_bytes(random), &mut progress).context("restore")?;
-    people::open(&config.data)?.note(by_hand(), "restored", &from.display().to_string())?;
+    people::open(&config.enter()?)?.note(by_hand(), "restored", &from.display().to_string())?;
     say(&format!("restored {} {}\n", config.data.display(), summary(&manifest)))?;
+    if config.postgres.is_some() {
+        remark("Sessions and attachments are on PostgreSQL: restore them with `pg_restore`.");
+        return Ok(ExitCode::SUCCESS);
+    }
     verify::run(config)
 }

@@ -8,15 +8,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use hub::{Clock, SystemClock};
 use nix::sys::statfs;
+use store::directory::DataDirectory;
+use store::people::People;
 use store::sqlite::{self, OpenStoreError};
 
 use super::terminal::{plain, say};
 use crate::config::{Config, ModelConfig};
 use crate::vault::Vault;
-use crate::{app, models, people};
+use crate::{app, models};
 
 /// Syncs whose time is taken.
 const SYNCS: usize = 200;
@@ -60,14 +61,23 @@ pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode
     let mut report = Report::default();
     let there = if path.exists() { Verdict::Ok } else { Verdict::Wrong };
     report.line("config", &path.display().to_string(), there, "`everturn init` writes it")?;
-    crate::file::make_private(&config.data).with_context(|| format!("make {}", config.data.display()))?;
+    let entered = config.enter_shared();
     directory(&mut report, &config.data)?;
     let data = config.data.clone();
     let times = tokio::task::spawn_blocking(move || syncs(&data)).await??;
     disk(&mut report, &config.data, &times)?;
-    store(&mut report, config).await?;
-    let people = Arc::new(people::open(&config.data)?);
-    let login = people.has_login()?;
+    let entered = match entered {
+        Ok(entered) => entered,
+        Err(error) => {
+            let advice = "nothing was changed; `docs/operations.md` says what to do";
+            report.line("store", &format!("{error:#}"), Verdict::Wrong, advice)?;
+            say("doctor found something wrong\n")?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    store(&mut report, config, entered.clone()).await?;
+    let people = People::look(&entered)?.map(Arc::new);
+    let login = people.as_ref().is_some_and(|people| people.has_login().unwrap_or(false));
     let open = !config.listen.ip().is_loopback();
     let verdict = if open && !login { Verdict::Wrong } else { Verdict::Ok };
     report.line(
@@ -76,17 +86,22 @@ pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode
         verdict,
         "`everturn user password owner` sets one",
     )?;
-    let added = models::kept(&people)?.into_iter().filter(|added| {
-        // The file goes first.
-        !config.models.iter().any(|model| model.name == added.name)
-    });
+    let added =
+        people.as_ref().map_or(Ok(Vec::new()), |people| models::kept(people))?.into_iter().filter(|added| {
+            // The file goes first.
+            !config.models.iter().any(|model| model.name == added.name)
+        });
     let offered: Vec<ModelConfig> = config.models.iter().cloned().chain(added).collect();
     let verdict = if offered.is_empty() { Verdict::Careful } else { Verdict::Ok };
     let advice = "the server starts without one; add one under Settings, or `everturn init` asks for one";
     report.line("models", &offered.len().to_string(), verdict, advice)?;
-    let vault = Arc::new(Vault::open(&config.data, people)?);
+    // Opening the vault makes its key; a check makes nothing that no model needs.
+    let vault = match people.filter(|_| offered.iter().any(|model| model.key_secret.is_some())) {
+        Some(people) => Some(Arc::new(Vault::open(&config.data, people)?)),
+        None => None,
+    };
     for model in &offered {
-        provider(&mut report, model, &vault).await?;
+        provider(&mut report, model, vault.as_ref()).await?;
     }
     say(match report.wrong {
         0 => "doctor ok\n",
@@ -148,17 +163,16 @@ fn disk(report: &mut Report, data: &Path, times: &[Duration]) -> anyhow::Result<
     report.line("sync_p99_micros", &most.as_micros().to_string(), verdict, &advice)
 }
 
-async fn store(report: &mut Report, config: &Config) -> anyhow::Result<()> {
-    if config.postgres.is_some() {
-        let opened = app::open_store(config).await;
+async fn store(report: &mut Report, config: &Config, directory: DataDirectory) -> anyhow::Result<()> {
+    if let Some(url) = &config.postgres {
+        let opened = app::open_postgres(url).await;
         let (found, verdict) = match &opened {
             Ok(_) => ("postgres".to_owned(), Verdict::Ok),
             Err(error) => (format!("{error:#}"), Verdict::Wrong),
         };
         return report.line("store", &found, verdict, "see `postgres` in the configuration");
     }
-    let data = config.data.clone();
-    let looked = tokio::task::spawn_blocking(move || sqlite::look(&data)).await?;
+    let looked = tokio::task::spawn_blocking(move || sqlite::look(&directory)).await?;
     let (found, verdict, advice) = match looked {
         Ok(None) => ("in use by a server".to_owned(), Verdict::Ok, ""),
         Ok(Some(found)) => (found, Verdict::Ok, ""),
@@ -170,7 +184,11 @@ async fn store(report: &mut Report, config: &Config) -> anyhow::Result<()> {
     report.line("store", &found, verdict, advice)
 }
 
-async fn provider(report: &mut Report, model: &ModelConfig, vault: &Arc<Vault>) -> anyhow::Result<()> {
+async fn provider(
+    report: &mut Report,
+    model: &ModelConfig,
+    vault: Option<&Arc<Vault>>,
+) -> anyhow::Result<()> {
     let what = format!("model {}", model.name);
     let asked = models::ask_provider(model, vault, PATIENCE).await;
     let reply = match asked {

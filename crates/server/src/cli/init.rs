@@ -80,9 +80,9 @@ impl Init {
         if variable {
             config.key_env = Some(key);
         } else if !key.is_empty() {
-            let data = Config::default().data;
-            let people = std::sync::Arc::new(people::open(&data)?);
-            Vault::open(&data, people)?.keep(people::by_hand(), KEY_NAME, &key)?;
+            let defaults = Config::default();
+            let people = std::sync::Arc::new(people::open(&defaults.enter_shared()?)?);
+            Vault::open(&defaults.data, people)?.keep(people::by_hand(), KEY_NAME, &key)?;
             config.key_secret = Some(KEY_NAME.to_owned());
         }
         let config = Config { models: vec![config], ..Config::default() };

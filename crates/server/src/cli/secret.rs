@@ -24,7 +24,7 @@ pub(crate) enum Secret {
 
 impl Secret {
     pub(crate) fn run(self, config: &Config) -> anyhow::Result<ExitCode> {
-        let people = Arc::new(people::open(&config.data)?);
+        let people = Arc::new(people::open(&config.enter_shared()?)?);
         match self {
             Self::Set { name } => {
                 remark("The secret:");

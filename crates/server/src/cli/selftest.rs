@@ -27,6 +27,7 @@ use judge::history::History;
 use judge::model::ScriptedModel;
 use judge::play::Play;
 use session::UserId;
+use store::directory::{DataDirectory, LogsAt};
 use store::people::Scope;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -161,7 +162,7 @@ async fn prepare(scratch: &Scratch, seed: u64) -> anyhow::Result<(Setup, String)
     let model_url = format!("http://{}/v1", listener.local_addr()?);
     crate::spawn::spawn(Arc::new(ScriptedModel::default()).serve(listener));
     let setup = Setup::make(scratch.path(), model_url, seed)?;
-    let people = people::open(&setup.data)?;
+    let people = people::open(&DataDirectory::enter(&setup.data, LogsAt::Here)?)?;
     let (_, token) =
         people::make_token(&people, people::by_hand(), UserId::FIRST, "selftest", Scope::Manage, None)?;
     Ok((setup, token))

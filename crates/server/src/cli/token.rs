@@ -37,7 +37,7 @@ pub(crate) enum Token {
 
 impl Token {
     pub(crate) fn run(self, config: &Config) -> anyhow::Result<ExitCode> {
-        let people = people::open(&config.data)?;
+        let people = people::open(&config.enter_shared()?)?;
         match self {
             Self::New { name, user, scope, save } => {
                 let user = named(&people, &user)?.id;
@@ -66,7 +66,7 @@ fn list(people: &People) -> anyhow::Result<()> {
 
 /// Makes a token and keeps it where this command line finds it.
 pub(crate) fn save_for_command_line(config: &Config, name: &str) -> anyhow::Result<()> {
-    let people = people::open(&config.data)?;
+    let people = people::open(&config.enter_shared()?)?;
     let (_, token) = make_token(&people, by_hand(), session::UserId::FIRST, name, Scope::Manage, None)?;
     keep(&token)
 }

@@ -33,7 +33,7 @@ pub(crate) enum User {
 
 impl User {
     pub(crate) fn run(self, config: &Config) -> anyhow::Result<ExitCode> {
-        let people = people::open(&config.data)?;
+        let people = people::open(&config.enter_shared()?)?;
         match self {
             Self::Add { name, role } => {
                 people.add_user(by_hand(), name.trim(), role, None)?;

@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 
 use anyhow::bail;
 use hub::{Clock, SystemClock};
+use store::directory::DataDirectory;
 use store::sqlite::{self, Trouble};
 
 use super::terminal::{Meter, remark, say};
@@ -22,13 +23,14 @@ pub(crate) fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let progress = |done: u64, all: u64| {
         meter.lock().unwrap_or_else(PoisonError::into_inner).show("sessions", done, all);
     };
-    let found = sqlite::verify(&config.data, workers(), &progress)?;
+    let directory = config.enter_shared()?;
+    let found = sqlite::verify(&directory, workers(), &progress)?;
     say(&format!(
         "verified sessions {} entries {} attachments {} bytes {}\n",
         found.sessions, found.entries, found.attachments, found.file_bytes
     ))?;
     tell(&found.troubles)?;
-    upkeep::note_verify(&people::open(&config.data)?, by_hand(), &found)?;
+    upkeep::note_verify(&people::open(&directory)?, by_hand(), &found)?;
     if found.troubles.is_empty() {
         say("verify ok\n")?;
         return Ok(ExitCode::SUCCESS);
@@ -52,12 +54,16 @@ pub(crate) fn repair(config: &Config) -> anyhow::Result<ExitCode> {
     if config.postgres.is_some() {
         bail!("sessions are on PostgreSQL; `repair` mends SQLite only");
     }
-    let repaired = sqlite::repair(&config.data, workers(), SystemClock.now())?;
+    let directory = DataDirectory::enter_to_repair(&config.data)?;
+    let repaired = sqlite::repair(&directory, workers(), SystemClock.now())?;
     tell(&repaired.before.troubles)?;
-    if let Some(aside) = &repaired.write_ahead_log {
-        say(&format!("set aside the write-ahead log as it was: {}\n", aside.display()))?;
+    for log in directory.lost_logs() {
+        say(&format!("continued without {}, which was lost with the latest writes in it\n", log.display()))?;
     }
-    let people = people::open(&config.data)?;
+    for aside in &repaired.write_ahead_logs {
+        say(&format!("set aside the damaged write-ahead log: {}\n", aside.display()))?;
+    }
+    let people = people::open(&directory)?;
     for session in &repaired.sessions {
         let (id, kept) = (session.session, session.kept);
         match &session.aside {
@@ -68,5 +74,6 @@ pub(crate) fn repair(config: &Config) -> anyhow::Result<ExitCode> {
         }
         people.note(by_hand(), "repaired", &format!("{id} after entry {kept}"))?;
     }
+    drop((people, directory));
     run(config)
 }

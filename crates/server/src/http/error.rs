@@ -76,7 +76,7 @@ error_codes! {
     NotReady = "not_ready", SERVICE_UNAVAILABLE, "The server is starting or stopping";
     NotScratch = "not_scratch", CONFLICT, "The session is not one to break";
     NothingToCompact = "nothing_to_compact", CONFLICT, "There is nothing to compact";
-    NothingToContinue = "nothing_to_continue", CONFLICT, "There is nothing to go on with";
+    NothingToContinue = "nothing_to_continue", CONFLICT, "There is nothing to continue";
     NothingToPutBack = "nothing_to_put_back", CONFLICT, "There is nothing to put back";
     NothingToRetry = "nothing_to_retry", CONFLICT, "There is no turn to answer again";
     NothingToUndo = "nothing_to_undo", CONFLICT, "There is nothing to take back";
@@ -205,9 +205,14 @@ impl From<PeopleError> for Problem {
             PeopleError::Newer { .. }
             | PeopleError::Foreign
             | PeopleError::Uploads(_)
+            | PeopleError::Closed
+            | PeopleError::Directory(_)
             | PeopleError::File(_) => {
                 tracing::error!(%error, "the file of people cannot be used");
-                Self::new(ErrorCode::Unavailable, "Who may what cannot be looked up at the moment.")
+                Self::new(
+                    ErrorCode::Unavailable,
+                    "Users and permissions can't be read right now. Nothing was changed; try again.",
+                )
             }
         }
     }

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, Read, Write};
 use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -78,6 +80,127 @@ fn a_backup_beside_the_server_is_restored_and_goes_on() {
     let turns = view["turns"].as_array().unwrap();
     assert_eq!(turns.len(), 2);
     assert_eq!(turns[1]["message"]["text"], "instead of the second");
+}
+
+/// Every file of a directory with its bytes, except the shared memory of SQLite.
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut files, mut folders) = (BTreeMap::new(), vec![directory.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if !path.to_string_lossy().ends_with("-shm") {
+                files.insert(path.clone(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+/// Runs the commands of a block of `docs/operations.md`, with another folder in place of the documented one.
+fn documented(stage: &Stage, beginning: &str, folder: &str) {
+    let text = include_str!("../../../../docs/operations.md");
+    let block = text.split("```").find(|block| block.trim_start().starts_with(beginning)).unwrap();
+    for line in block.trim().lines() {
+        let line = line.split('#').next().unwrap().replace("/backups/2026-11-15", folder);
+        let everturn = format!(
+            "everturn() {{ {:?} --config {:?} \"$@\"; }}\n",
+            stage.setup.binary,
+            stage.setup.config()
+        );
+        let url = stage.setup.postgres.clone().unwrap_or_default();
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-ec", &format!("{everturn}{line}")])
+            .env("EVERTURN_POSTGRES", url)
+            .env("HOME", &stage.setup.home);
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn the_documented_backup_on_postgres_brings_everything_back() {
+    let server = testkit::postgres::Postgres::start().unwrap();
+    let mut stage = Stage::new();
+    stop(&mut stage);
+    fs::remove_dir_all(&stage.setup.data).unwrap();
+    stage.setup.postgres = Some(server.url());
+    stage.client.token = stage.setup.prepare().unwrap();
+    stage.server = Some(stage.setup.serve().unwrap());
+    let session = stage.client.create().unwrap();
+    stage.answered(&session, "first");
+    done(&stage, &["user", "add", "ann"]);
+    let before = stage.log(&session);
+    let copy = stage.setup.home.join("copy").to_string_lossy().into_owned();
+    documented(&stage, "everturn backup /backups/2026-11-15\npg_dump", &copy);
+    stop(&mut stage);
+    fs::rename(&stage.setup.data, stage.setup.home.join("old")).unwrap();
+    let url = server.url();
+    let drop_all = ["--dbname", &url, "--command", "DROP SCHEMA everturn CASCADE"];
+    assert!(Command::new("psql").args(drop_all).output().unwrap().status.success());
+    documented(&stage, "everturn restore /backups/2026-11-15\npg_restore", &copy);
+    stage.server = Some(stage.setup.serve().unwrap());
+    assert_eq!(stage.log(&session), before);
+    assert!(done(&stage, &["user", "list"]).contains(" ann\n"));
+}
+
+#[test]
+fn no_command_goes_on_without_a_lost_file() {
+    let mut stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    stage.answered(&session, "acknowledged");
+    stage.must("POST", "/users", &json!({ "name": "ann", "role": "member" }));
+    drop(stage.server.take());
+    let kept = files(&stage.setup.data);
+    let copy = stage.setup.home.join("copy").to_string_lossy().into_owned();
+    let removed = ["everturn.db-wal", "everturn.db", "people.db-wal", "people.db"].map(|name| (name, true));
+    let emptied = ["everturn.db-wal", "everturn.db", "people.db-wal", "people.db"].map(|name| (name, false));
+    for (name, is_removed) in removed.into_iter().chain(emptied) {
+        fs::remove_dir_all(&stage.setup.data).unwrap();
+        for (path, bytes) in &kept {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        let lost = stage.setup.data.join(name);
+        if is_removed { fs::remove_file(&lost) } else { fs::write(&lost, b"") }.unwrap();
+        let before = files(&stage.setup.data);
+        for words in [&["doctor"] as &[&str], &["verify"], &["backup", &copy], &["token", "list"], &["serve"]]
+        {
+            let output = run(&stage, words);
+            let told = format!("{}{}", said(&output), String::from_utf8_lossy(&output.stderr));
+            assert!(!output.status.success() && told.contains(name), "{name} lost, {words:?}: {told}");
+        }
+        assert!(files(&stage.setup.data) == before, "{name} lost: a file was changed");
+    }
+    // A lost log can be gone on without, on request and told.
+    fs::write(stage.setup.data.join("people.db"), &kept[&stage.setup.data.join("people.db")]).unwrap();
+    fs::remove_file(stage.setup.data.join("everturn.db-wal")).unwrap();
+    let repaired = done(&stage, &["repair"]);
+    assert!(repaired.contains("continued without") && repaired.ends_with("verify ok\n"), "{repaired}");
+    stage.server = Some(stage.setup.serve().unwrap());
+}
+
+#[test]
+fn doctor_makes_no_users() {
+    let stage = Stage::new();
+    let data = stage.setup.home.join("elsewhere");
+    let looked = stage.setup.command().arg("doctor").env("EVERTURN_DATA", &data).output().unwrap();
+    assert!(said(&looked).contains("login no"), "{}", said(&looked));
+    assert!(!data.join("people.db").exists() && !data.join("secrets.key").exists());
+}
+
+#[test]
+fn a_stopped_server_leaves_its_users_in_one_file() {
+    let mut stage = Stage::new();
+    done(&stage, &["user", "add", "ann"]);
+    stop(&mut stage);
+    drop(fs::remove_file(stage.setup.data.join("people.db-wal")));
+    let listed = done(&stage, &["user", "list"]);
+    assert!(listed.contains(" ann\n"), "{listed}");
+    stage.server = Some(stage.setup.serve().unwrap());
+    stage.client.create().unwrap();
 }
 
 #[test]

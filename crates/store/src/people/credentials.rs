@@ -1,10 +1,8 @@
 //! What opens the gate: tokens of programs and logins of browsers, by the hashes of their secrets.
 
-use std::collections::HashMap;
-use std::sync::PoisonError;
-
 use rusqlite::{OptionalExtension, Row, TransactionBehavior, params};
 use session::{Time, UserId};
+use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::{By, Kind, People, PeopleError, Role, Scope, blob, uuid};
@@ -109,14 +107,15 @@ impl People {
         if uses.is_empty() {
             return Ok(());
         }
-        let mut connection = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for (credential, at) in uses {
-            transaction
-                .prepare_cached("UPDATE credentials SET used_at = ? WHERE id = ?")?
-                .execute(params![at.0, credential.as_bytes()])?;
-        }
-        Ok(transaction.commit()?)
+        self.write(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for (credential, at) in uses {
+                transaction
+                    .prepare_cached("UPDATE credentials SET used_at = ? WHERE id = ?")?
+                    .execute(params![at.0, credential.as_bytes()])?;
+            }
+            Ok(transaction.commit()?)
+        })
     }
 
     /// A user's credentials, oldest first; everyone's when no user is named.

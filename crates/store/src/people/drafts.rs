@@ -1,7 +1,5 @@
 //! What users are writing and have not sent.
 
-use std::sync::PoisonError;
-
 use rusqlite::{OptionalExtension, params};
 use session::{SessionId, UserId};
 
@@ -24,16 +22,17 @@ impl People {
     /// # Errors
     /// When nothing could be kept.
     pub fn put_draft(&self, user: UserId, session: SessionId, text: &str) -> Result<(), PeopleError> {
-        let connection = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        if text.is_empty() {
-            let sql = "DELETE FROM drafts WHERE user = ? AND session = ?";
-            connection.prepare_cached(sql)?.execute(params![blob(user), session.0.as_bytes()])?;
-        } else {
-            let sql = "INSERT INTO drafts (user, session, text) VALUES (?, ?, ?)
-                       ON CONFLICT (user, session) DO UPDATE SET text = excluded.text";
-            connection.prepare_cached(sql)?.execute(params![blob(user), session.0.as_bytes(), text])?;
-        }
-        Ok(())
+        self.write(|connection| {
+            if text.is_empty() {
+                let sql = "DELETE FROM drafts WHERE user = ? AND session = ?";
+                connection.prepare_cached(sql)?.execute(params![blob(user), session.0.as_bytes()])?;
+            } else {
+                let sql = "INSERT INTO drafts (user, session, text) VALUES (?, ?, ?)
+                           ON CONFLICT (user, session) DO UPDATE SET text = excluded.text";
+                connection.prepare_cached(sql)?.execute(params![blob(user), session.0.as_bytes(), text])?;
+            }
+            Ok(())
+        })
     }
 
     /// Notes that a session was erased, and lets go of what was being written in it.
@@ -44,6 +43,7 @@ impl People {
         self.change(by, "session_erased", &format!("{session}{how}"), |transaction| {
             transaction.execute("DELETE FROM drafts WHERE session = ?", [session.0.as_bytes()])?;
             Ok(())
-        })
+        })?;
+        self.scrub()
     }
 }

@@ -1,7 +1,5 @@
 //! What the messaging gateway must know again after a restart: how far it read, who is let in, what it took.
 
-use std::sync::PoisonError;
-
 use rusqlite::{Connection, OptionalExtension, params};
 use session::{SessionId, Time, UserId};
 use uuid::Uuid;
@@ -50,8 +48,7 @@ impl People {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
     ) -> Result<T, PeopleError> {
-        let connection = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(work(&connection)?)
+        self.write(|connection| Ok(work(connection)?))
     }
 
     /// How far a platform was read.
@@ -133,22 +130,24 @@ impl People {
         (peer, name): (&str, &str),
         code: [u8; 32],
     ) -> Result<bool, PeopleError> {
-        let mut connection = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let transaction = connection.transaction()?;
-        let over = now.0 - PAIRING_LASTS_MICROS;
-        transaction.execute("DELETE FROM gateway_pairings WHERE asked_at <= ?", [over])?;
-        let sql = "SELECT asked_at FROM gateway_pairings WHERE platform = ? AND peer = ?";
-        let asked: Option<i64> = transaction.query_row(sql, [platform, peer], |row| row.get(0)).optional()?;
-        let sql = "SELECT count(*) FROM gateway_pairings WHERE platform = ? AND peer <> ?";
-        let others: i64 = transaction.query_row(sql, [platform, peer], |row| row.get(0))?;
-        let told = asked.is_none_or(|at| now.0 - at >= PAIRING_AGAIN_MICROS) && others < PAIRINGS_MAX;
-        if told {
-            let sql = "INSERT OR REPLACE INTO gateway_pairings (platform, peer, name, code, asked_at)
-                       VALUES (?, ?, ?, ?, ?)";
-            transaction.execute(sql, params![platform, peer, name, code, now.0])?;
-        }
-        transaction.commit()?;
-        Ok(told)
+        self.write(|connection| {
+            let transaction = connection.transaction()?;
+            let over = now.0 - PAIRING_LASTS_MICROS;
+            transaction.execute("DELETE FROM gateway_pairings WHERE asked_at <= ?", [over])?;
+            let sql = "SELECT asked_at FROM gateway_pairings WHERE platform = ? AND peer = ?";
+            let asked: Option<i64> =
+                transaction.query_row(sql, [platform, peer], |row| row.get(0)).optional()?;
+            let sql = "SELECT count(*) FROM gateway_pairings WHERE platform = ? AND peer <> ?";
+            let others: i64 = transaction.query_row(sql, [platform, peer], |row| row.get(0))?;
+            let told = asked.is_none_or(|at| now.0 - at >= PAIRING_AGAIN_MICROS) && others < PAIRINGS_MAX;
+            if told {
+                let sql = "INSERT OR REPLACE INTO gateway_pairings (platform, peer, name, code, asked_at)
+                           VALUES (?, ?, ?, ?, ?)";
+                transaction.execute(sql, params![platform, peer, name, code, now.0])?;
+            }
+            transaction.commit()?;
+            Ok(told)
+        })
     }
 
     /// Strangers who wait to be let in.

@@ -68,6 +68,8 @@ mod tests {
     use tempfile::TempDir;
     use uuid::Uuid;
 
+    use crate::directory::{DataDirectory, LogsAt};
+
     use super::*;
 
     fn by(id: u128) -> By {
@@ -77,7 +79,9 @@ mod tests {
     #[test]
     fn somebody_of_a_provider_is_a_user_of_his_own_and_stays_that_one() {
         let directory = TempDir::new().unwrap();
-        let people = People::open(&directory.path().join("people.db"), Time(1)).unwrap();
+        let people =
+            People::open(&DataDirectory::enter(directory.path(), LogsAt::Elsewhere).unwrap(), Time(1))
+                .unwrap();
         let link = |id, provider: &str, subject: &str, name: &str| {
             people.link_identity(by(id), provider, subject, name, Role::Member).unwrap()
         };

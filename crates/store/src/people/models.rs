@@ -112,6 +112,8 @@ mod tests {
     use tempfile::TempDir;
     use uuid::Uuid;
 
+    use crate::directory::{DataDirectory, LogsAt};
+
     use super::*;
 
     fn model(name: &str, key_secret: Option<&str>) -> KeptModel {
@@ -131,7 +133,9 @@ mod tests {
     #[test]
     fn a_model_comes_and_goes_with_its_key() {
         let directory = TempDir::new().unwrap();
-        let people = People::open(&directory.path().join("people.db"), Time(1)).unwrap();
+        let people =
+            People::open(&DataDirectory::enter(directory.path(), LogsAt::Elsewhere).unwrap(), Time(1))
+                .unwrap();
         let by = By { user: None, now: Time(2), id: Uuid::from_u128(1) };
         people.put_model(by, &model("one", Some("key.one")), Some(b"sealed")).unwrap();
         people.put_model(by, &model("two", None), None).unwrap();
@@ -152,7 +156,9 @@ mod tests {
     #[test]
     fn models_are_bounded() {
         let directory = TempDir::new().unwrap();
-        let people = People::open(&directory.path().join("people.db"), Time(1)).unwrap();
+        let people =
+            People::open(&DataDirectory::enter(directory.path(), LogsAt::Elsewhere).unwrap(), Time(1))
+                .unwrap();
         let by = By { user: None, now: Time(2), id: Uuid::from_u128(1) };
         for number in 0..MODELS_MAX {
             people.put_model(by, &model(&number.to_string(), None), None).unwrap();

@@ -138,6 +138,8 @@ fn passkey_from(row: &Row<'_>, at: usize) -> rusqlite::Result<Passkey> {
 mod tests {
     use tempfile::TempDir;
 
+    use crate::directory::{DataDirectory, LogsAt};
+
     use super::*;
     use crate::people::Role;
 
@@ -148,7 +150,9 @@ mod tests {
     #[test]
     fn a_passkey_is_its_users_and_is_used_as_it_was_seen() {
         let directory = TempDir::new().unwrap();
-        let people = People::open(&directory.path().join("people.db"), Time(1)).unwrap();
+        let people =
+            People::open(&DataDirectory::enter(directory.path(), LogsAt::Elsewhere).unwrap(), Time(1))
+                .unwrap();
         let bob = people.add_user(by(1), "bob", Role::Member, None).unwrap();
         let id = people.add_passkey(by(2), bob, "phone", b"one", "first").unwrap();
         let again = people.add_passkey(by(3), UserId::FIRST, "mine", b"one", "first");
@@ -179,7 +183,9 @@ mod tests {
     #[test]
     fn passkeys_of_a_user_are_bounded() {
         let directory = TempDir::new().unwrap();
-        let people = People::open(&directory.path().join("people.db"), Time(1)).unwrap();
+        let people =
+            People::open(&DataDirectory::enter(directory.path(), LogsAt::Elsewhere).unwrap(), Time(1))
+                .unwrap();
         for number in 0..PASSKEYS_MAX as u128 {
             people.add_passkey(by(number), UserId::FIRST, "x", &number.to_be_bytes(), "").unwrap();
         }

@@ -1,7 +1,5 @@
 //! How users like the pages: the same on every device.
 
-use std::sync::PoisonError;
-
 use rusqlite::{OptionalExtension, params};
 use session::UserId;
 
@@ -53,11 +51,12 @@ impl People {
     /// When nothing could be kept.
     pub fn put_preferences(&self, user: UserId, preferences: &Preferences) -> Result<(), PeopleError> {
         let Preferences { busy, language, notify, first_run_done } = preferences;
-        let connection = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        connection.execute(
-            "INSERT OR REPLACE INTO preferences (user, busy, language, notify, first_run_done) VALUES (?, ?, ?, ?, ?)",
-            params![blob(user), busy, language, notify, first_run_done],
-        )?;
-        Ok(())
+        self.write(|connection| {
+            connection.execute(
+                "INSERT OR REPLACE INTO preferences (user, busy, language, notify, first_run_done) VALUES (?, ?, ?, ?, ?)",
+                params![blob(user), busy, language, notify, first_run_done],
+            )?;
+            Ok(())
+        })
     }
 }

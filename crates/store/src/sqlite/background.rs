@@ -12,7 +12,7 @@ use super::project::{self, Due, Packing, Projection, Work};
 use super::request::{PackedSnapshot, answer_with};
 use super::tail::TailSession;
 use super::writer::Writer;
-use super::{Fault, checkpoint, index};
+use super::{Fault, index};
 
 /// How often idle work is looked for.
 pub(super) const TICK: Duration = Duration::from_millis(250);
@@ -291,7 +291,7 @@ impl Writer {
             self.trim_all(&connection)?;
             let pages = if settling { i64::from(i32::MAX) } else { VACUUM_PAGES };
             vacuum(&connection, pages)?;
-            checkpoint::empty(&connection)?;
+            self.empty_log(&connection)?;
             self.wrote = false;
             self.tidying = Some(self.settling.len());
             self.ask_projector(Work::Tidy);

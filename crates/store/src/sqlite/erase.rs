@@ -16,7 +16,7 @@ use super::read::{self, Stop};
 use super::request::{Answer, Failure, answer_with};
 use super::source::{OnDamage, Source, TailOf};
 use super::writer::Writer;
-use super::{Fault, checkpoint, index, load};
+use super::{Fault, index, load};
 
 impl Writer {
     /// Erases a session. The answer comes when the projecting thread has removed its words.
@@ -110,7 +110,7 @@ impl Writer {
         remove_doomed(connection, &self.shared.blobs, is_fresh).map_err(after)?;
         fault::hit("erase.after_blobs").map_err(|error| after(error.into()))?;
         connection.pragma_update(None, "secure_delete", "FAST").map_err(|error| after(error.into()))?;
-        checkpoint::empty(connection).map_err(after)?;
+        self.empty_log(connection).map_err(after)?;
         // Pages that are free now are given back once it is quiet.
         self.wrote = true;
         Ok(Ok(head.no))

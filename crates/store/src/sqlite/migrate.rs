@@ -19,7 +19,7 @@ const MIGRATIONS: &[&str] = &[
 const APPLICATION_ID: i64 = 0x4576_546e;
 
 /// Refuses a file that is not ours or of a newer version, before anything in it is changed. Answers its version.
-pub(super) fn check(connection: &Connection) -> Result<usize, Fault> {
+pub(crate) fn check(connection: &Connection) -> Result<usize, Fault> {
     let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let version: usize = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;

@@ -10,14 +10,16 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 use session::{Entry, Epoch, Event, Link, Seq, SessionId, Time, hex};
 
+use crate::directory::{DataDirectory, Database, Left, sync};
+use crate::people::PEOPLE_FILE;
+
 use super::append::put_row;
 use super::project::{make_packs, store_pack};
 use super::source::Source;
 use super::tail::Tail;
 use super::verify::{Told, TroubleKind, Verified, follow, log_row, look_through};
 use super::{
-    Fault, LOGS_FILE, OpenStoreError, append, beside, checkpoint, connect_to_write, disk, index, load,
-    migrate, read, wal,
+    Fault, LOGS_FILE, OpenStoreError, append, checkpoint, connect_to_write, index, load, migrate, read, wal,
 };
 
 /// Where damaged parts are put, below the data directory.
@@ -31,8 +33,8 @@ pub struct Repaired {
     /// What was wrong before.
     pub before: Verified,
     pub sessions: Vec<RepairedSession>,
-    /// The write-ahead log as it was found, if it was damaged.
-    pub write_ahead_log: Option<PathBuf>,
+    /// Copies of the write-ahead logs that were damaged.
+    pub write_ahead_logs: Vec<PathBuf>,
 }
 
 /// What became of one session.
@@ -49,8 +51,10 @@ pub struct RepairedSession {
 ///
 /// # Errors
 /// When another process uses it, or when the file is damaged beyond its sessions.
-pub fn repair(directory: &Path, workers: usize, now: Time) -> Result<Repaired, OpenStoreError> {
-    let _lock = beside::lock(directory)?;
+pub fn repair(directory: &DataDirectory, workers: usize, now: Time) -> Result<Repaired, OpenStoreError> {
+    if directory.is_shared() {
+        return Err(OpenStoreError::InUse(directory.path().to_owned()));
+    }
     Repair { directory, now }.run(workers).map_err(|fault| match OpenStoreError::from(fault) {
         OpenStoreError::Failed(reason) => OpenStoreError::Failed(format!("{reason}; restore a backup")),
         refused => refused,
@@ -58,20 +62,21 @@ pub fn repair(directory: &Path, workers: usize, now: Time) -> Result<Repaired, O
 }
 
 struct Repair<'a> {
-    directory: &'a Path,
+    directory: &'a DataDirectory,
     now: Time,
 }
 
 impl Repair<'_> {
     fn run(&self, workers: usize) -> Result<Repaired, Fault> {
-        let database = self.directory.join(LOGS_FILE);
-        let write_ahead_log = self.keep_damaged_wal()?;
+        let database = self.directory.path().join(LOGS_FILE);
+        let write_ahead_logs = self.keep_damaged_logs()?;
+        self.directory.note_emptying(Database::Logs)?;
         let mut connection = connect_to_write(&database)?;
         migrate::migrate(&mut connection)?;
         checkpoint::empty(&connection)?;
         load::shape(&connection)?;
         fill_gaps(&connection)?;
-        let before = look_through(self.directory, workers, &|_, _| {})?;
+        let before = look_through(self.directory.path(), workers, &|_, _| {})?;
         let mut sessions = Vec::new();
         for trouble in &before.troubles {
             let Some(session) = trouble.session else { continue };
@@ -91,25 +96,29 @@ impl Repair<'_> {
         }
         checkpoint::empty(&connection)?;
         connection.close().map_err(|(_, error)| error)?;
-        Ok(Repaired { before, sessions, write_ahead_log })
+        self.directory.note(Database::Logs, Left::Closed)?;
+        Ok(Repaired { before, sessions, write_ahead_logs })
     }
 
-    /// A write-ahead log that is damaged in the middle is kept as it is, before SQLite takes what stands before the damage.
-    fn keep_damaged_wal(&self) -> Result<Option<PathBuf>, Fault> {
-        let path = wal::path(self.directory);
-        if wal::check(&path).is_ok() {
-            return Ok(None);
+    /// Keeps a copy of each write-ahead log that is damaged in the middle, before SQLite takes what stands before the damage.
+    fn keep_damaged_logs(&self) -> Result<Vec<PathBuf>, Fault> {
+        let mut kept = Vec::new();
+        for database in [LOGS_FILE, PEOPLE_FILE] {
+            let path = wal::path(&self.directory.path().join(database));
+            if wal::check(&path).is_err() {
+                let aside = self.aside(&format!("{database}-wal-{}", self.now.0))?;
+                fs::copy(&path, &aside)?;
+                File::open(&aside)?.sync_all()?;
+                kept.push(aside);
+            }
         }
-        let aside = self.aside(&format!("{LOGS_FILE}-wal-{}", self.now.0))?;
-        fs::copy(&path, &aside)?;
-        File::open(&aside)?.sync_all()?;
-        Ok(Some(aside))
+        Ok(kept)
     }
 
     fn aside(&self, name: &str) -> io::Result<PathBuf> {
-        let folder = self.directory.join(SET_ASIDE);
+        let folder = self.directory.path().join(SET_ASIDE);
         fs::create_dir_all(&folder)?;
-        disk::sync(self.directory)?;
+        sync(self.directory.path())?;
         Ok(folder.join(name))
     }
 
@@ -128,7 +137,7 @@ impl Repair<'_> {
         if kept.seq < proven {
             let path = self.aside(&format!("{session}-{}.jsonl", self.now.0))?;
             write_aside(connection, no, kept, &path)?;
-            disk::sync(&self.directory.join(SET_ASIDE))?;
+            sync(&self.directory.path().join(SET_ASIDE))?;
             cut(connection, &loaded.tail, no, kept)?;
             self.mark(connection, no, kept, proven.0 - kept.seq.0)?;
             aside = Some(path);

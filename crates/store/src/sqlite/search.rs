@@ -339,7 +339,7 @@ fn open(path: &Path, relied: Relied) -> Result<(Connection, u64), Fault> {
     if !path.exists() {
         return Err(damaged("is missing"));
     }
-    wal::check(&wal_of(path))?;
+    wal::check(&wal::path(path))?;
     let connection = connect(path)?;
     let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let form: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -358,12 +358,8 @@ fn open(path: &Path, relied: Relied) -> Result<(Connection, u64), Fault> {
     Ok((connection, found.commits))
 }
 
-fn wal_of(path: &Path) -> PathBuf {
-    path.with_extension("db-wal")
-}
-
 fn remove(path: &Path) -> io::Result<()> {
-    for path in [path.to_owned(), wal_of(path), path.with_extension("db-shm")] {
+    for path in [path.to_owned(), wal::path(path), path.with_extension("db-shm")] {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -14,11 +14,12 @@ use uuid::Uuid;
 
 use crate::blob::BlobDirectory;
 use crate::catalog::{ListRow, TurnIndex};
+use crate::directory::DataDirectory;
 
 use super::disk::moment;
 use super::read::{self, Stop};
 use super::tail::Tail;
-use super::{Fault, LOGS_FILE, OpenStoreError, connect_to_read, hold, load, migrate};
+use super::{Fault, LOGS_FILE, OpenStoreError, connect_to_read, load, migrate};
 
 /// Entries in memory at once, for each worker.
 const STRETCH: usize = 10_000;
@@ -80,12 +81,11 @@ pub type VerifyProgress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 /// # Errors
 /// When it cannot be read at all, or is of another version.
 pub fn verify(
-    directory: &Path,
+    directory: &DataDirectory,
     workers: usize,
     progress: VerifyProgress<'_>,
 ) -> Result<Verified, OpenStoreError> {
-    let _lock = hold(directory)?;
-    Ok(look_through(directory, workers, progress)?)
+    Ok(look_through(directory.path(), workers, progress)?)
 }
 
 pub(super) fn look_through(

@@ -6,20 +6,34 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::{Fault, LOGS_FILE};
+use super::Fault;
 
 const HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
 /// The magic number, but for its last bit, which says in which order the checksums read bytes.
 const MAGIC: u32 = 0x377f_0682;
 
-/// Where the write-ahead log of a store is.
-pub(super) fn path(directory: &Path) -> PathBuf {
-    directory.join(format!("{LOGS_FILE}-wal"))
+/// The write-ahead log of a database.
+pub(crate) fn path(database: &Path) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-wal");
+    path.into()
+}
+
+/// Whether a log has a valid header, as every log has from its first commit on.
+pub(crate) fn has_header(path: &Path) -> Result<bool, Fault> {
+    let mut bytes = [0; HEADER_BYTES];
+    match File::open(path).and_then(|file| file.read_exact_at(&mut bytes, 0)) {
+        Ok(()) => Ok(Header::read(&bytes).is_some()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof) => {
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Refuses a log in which something that was synced is damaged.
-pub(super) fn check(path: &Path) -> Result<(), Fault> {
+pub(crate) fn check(path: &Path) -> Result<(), Fault> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

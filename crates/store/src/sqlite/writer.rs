@@ -4,7 +4,6 @@
 //! brings it back, by reading from the disk anew. SQLite itself would carry on after a failed sync.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::fs::File;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -13,6 +12,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use session::{BlobHash, Event, Seq, SessionId};
 
+use crate::directory::{DataDirectory, Database, Left};
 use crate::error::{AppendError, ClaimError, Dead, StoreError};
 use crate::metrics;
 use crate::{Append, Claim, Urgency};
@@ -20,7 +20,7 @@ use crate::{Append, Claim, Urgency};
 use super::append::{self, Head, Written};
 use super::background::{SESSION_BYTES_MAX, SESSION_ROWS_MAX, TICK};
 use super::checkpoint::{self, Checkpointer};
-use super::disk::{self, Left, Reserve, moment};
+use super::disk::{Reserve, moment};
 use super::project::{self, Projection, Work};
 use super::request::{Answer, Failure, Outcome, PackedSnapshot, Quick, Request, answer_with};
 use super::search::Search;
@@ -78,8 +78,8 @@ pub(super) struct Writer {
     pub(super) wrote: bool,
     /// Whether it closes, and who waits for that.
     pub(super) closing: Option<Vec<Answer<()>>>,
-    /// Held as long as the thread lives.
-    pub(super) lock: File,
+    /// Locked as long as the thread lives.
+    pub(super) directory: DataDirectory,
 }
 
 impl Writer {
@@ -89,7 +89,7 @@ impl Writer {
         settings: Settings,
         requests: mpsc::Sender<Request>,
         inbox: mpsc::Receiver<Request>,
-        lock: File,
+        directory: DataDirectory,
     ) -> Result<JoinHandle<()>, Fault> {
         let now = moment();
         let mut writer = Self {
@@ -118,9 +118,8 @@ impl Writer {
             next_tick: now + TICK,
             wrote: false,
             closing: None,
-            lock,
+            directory,
         };
-        disk::check_files(&writer.lock, &shared.database(), &shared.wal())?;
         writer.connect()?;
         if let Some(connection) = &writer.connection {
             // The lock proves that every earlier process is gone, so nobody has to wait for its heartbeat to lapse.
@@ -128,11 +127,6 @@ impl Writer {
             connection.execute("DELETE FROM nodes", [])?;
             fault::hit("nodes.after_commit")?;
         }
-        // The files have their names before it is said that they must be there.
-        disk::sync(&shared.directory)?;
-        fault::hit("use.before_note")?;
-        disk::note(&writer.lock, Left::InUse)?;
-        fault::hit("use.after_note")?;
         let search = match &writer.connection {
             Some(connection) => Search::open(connection, &shared.tail(), shared.words()),
             None => Search::off(shared.words()),
@@ -158,7 +152,7 @@ impl Writer {
         let mut connection = connect_to_write(&self.shared.database())?;
         migrate::migrate(&mut connection)?;
         // A torn end of the log is not left to stand behind what is written next.
-        checkpoint::empty(&connection)?;
+        self.empty_log(&connection)?;
         let is_fresh = |blob: &BlobHash| self.fresh_blobs.contains_key(blob);
         if let Err(fault) = erase::remove_doomed(&connection, &self.shared.blobs, is_fresh) {
             tracing::warn!(reason = %fault, "attachments of erased sessions are removed at the next start");
@@ -363,6 +357,7 @@ impl Writer {
             return Ok(outcomes);
         }
         connection.execute_batch("COMMIT").map_err(|error| Failure::Unknown(error.to_string()))?;
+        self.directory.note_commit(Database::Logs).map_err(|fault| Failure::Unknown(fault.to_string()))?;
         let after = |error: std::io::Error| Failure::Unknown(error.to_string());
         point(beats, "heartbeat.after_commit").map_err(after)?;
         point(claims, "claim.after_commit").map_err(after)?;
@@ -572,14 +567,27 @@ impl Writer {
         Ok(())
     }
 
-    /// Leaves everything in the one file, and notes it.
-    fn fold_together(&self, connection: &Connection) -> Result<(), Fault> {
+    /// Empties the write-ahead log. A crash at any point leaves a record that tells an emptied log from a lost one.
+    pub(super) fn empty_log(&self, connection: &Connection) -> Result<(), Fault> {
+        self.directory.note_emptying(Database::Logs)?;
         checkpoint::empty(connection)?;
+        if self.log_is_empty() {
+            return self.directory.note_made(Database::Logs);
+        }
         // A reader may have kept part of the log in use.
-        let folded = std::fs::metadata(self.shared.wal()).is_ok_and(|wal| wal.len() == 0);
-        if folded {
+        self.directory.note_commit(Database::Logs)
+    }
+
+    fn log_is_empty(&self) -> bool {
+        std::fs::metadata(self.shared.wal()).is_ok_and(|wal| wal.len() == 0)
+    }
+
+    /// Leaves everything in the one file, and records it.
+    fn fold_together(&self, connection: &Connection) -> Result<(), Fault> {
+        self.empty_log(connection)?;
+        if self.log_is_empty() {
             fault::hit("close.before_note")?;
-            disk::note(&self.lock, Left::Closed)?;
+            self.directory.note(Database::Logs, Left::Closed)?;
             fault::hit("close.after_note")?;
         }
         Ok(())

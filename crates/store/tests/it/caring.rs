@@ -10,7 +10,8 @@ use session::{Event, Seq, Time};
 use store::backup::{self, BackupError};
 use store::blob::Blobs;
 use store::conformance::Author;
-use store::sqlite::{OpenStoreError, SqliteStore, TroubleKind, Verified, repair, verify};
+use store::directory::{DataDirectory, LogsAt};
+use store::sqlite::{OpenStoreError, Repaired, SqliteStore, TroubleKind, Verified, repair, verify};
 use store::{Catalog, Claiming, LogStore};
 use tempfile::TempDir;
 
@@ -19,8 +20,16 @@ use crate::{node, session_id};
 
 const NOW: Time = Time(1_800_000_000_000_000);
 
+fn shared(directory: &Path) -> DataDirectory {
+    DataDirectory::enter_shared(directory, LogsAt::Here).unwrap()
+}
+
+fn repair_in(directory: &Path) -> Result<Repaired, OpenStoreError> {
+    repair(&DataDirectory::enter_to_repair(directory)?, 1, NOW)
+}
+
 fn verified(directory: &Path) -> Verified {
-    verify(directory, 2, &|_, _| {}).unwrap()
+    verify(&shared(directory), 2, &|_, _| {}).unwrap()
 }
 
 fn kinds(found: &Verified) -> Vec<TroubleKind> {
@@ -63,9 +72,12 @@ async fn a_backup_of_a_store_in_use_is_restored_as_a_prefix_under_higher_epochs(
     let post = session::Command::PostMessage { message, mode: session::PostMode::Queue, key: None };
     authors[1].ask(&store, post).await;
     store.settle().await.unwrap();
-    let made = backup::make(&data, &copy, NOW, &mut |_, _, _| {}).unwrap();
+    let made = backup::make(&shared(&data), &copy, NOW, &mut |_, _, _| {}).unwrap();
     assert_eq!((made.sessions, made.attachments, made.attachments_gone), (3, 1, 0));
-    assert!(matches!(backup::make(&data, &copy, NOW, &mut |_, _, _| {}), Err(BackupError::Taken(_))));
+    assert!(matches!(
+        backup::make(&shared(&data), &copy, NOW, &mut |_, _, _| {}),
+        Err(BackupError::Taken(_))
+    ));
     let then: Vec<_> = authors.iter().map(|author| author.log.clone()).collect();
     // The original goes on, and is claimed again.
     authors[0].turn(&store, "later", "later").await;
@@ -94,7 +106,7 @@ async fn a_backup_that_is_not_whole_is_refused_and_leaves_nothing() {
     let (data, copy, other) =
         (directory.path().join("data"), directory.path().join("copy"), directory.path().join("other"));
     drop(filled(&data).await);
-    backup::make(&data, &copy, NOW, &mut |_, _, _| {}).unwrap();
+    backup::make(&shared(&data), &copy, NOW, &mut |_, _, _| {}).unwrap();
     let file = copy.join("everturn.db");
     let whole = fs::read(&file).unwrap();
     let mut flipped = whole.clone();
@@ -155,7 +167,7 @@ async fn whatever_is_changed_beside_its_back_is_found_and_repaired() {
         troubled.dedup();
         let wanted: Vec<_> = sessions.iter().map(|number| session_id(*number)).collect();
         assert_eq!(troubled, wanted, "{sql}: {:?}", found.troubles);
-        let repaired = repair(directory.path(), 1, NOW).unwrap();
+        let repaired = repair_in(directory.path()).unwrap();
         assert_eq!(repaired.sessions.len(), wanted.len(), "{sql}");
         let after = verified(directory.path());
         assert_eq!(after.troubles, [], "{sql}");
@@ -168,7 +180,7 @@ async fn what_stands_before_the_damage_goes_on_and_the_rest_is_set_aside() {
     let (store, authors) = filled(directory.path()).await;
     drop(store);
     change(directory.path(), "UPDATE tail SET body = replace(body, 'a time', 'A TIME') WHERE no = 3");
-    let repaired = repair(directory.path(), 1, NOW).unwrap();
+    let repaired = repair_in(directory.path()).unwrap();
     let [session] = repaired.sessions.as_slice() else { panic!("{repaired:?}") };
     let kept = authors[2].log.len() - 1;
     assert_eq!((session.session, session.kept), (session_id(3), Seq(kept as u64)));
@@ -192,7 +204,7 @@ async fn rows_that_are_missing_and_a_torn_log_keep_a_store_closed_until_it_is_re
     drop(store);
     change(directory.path(), "DELETE FROM tail WHERE id = (SELECT max(id) - 1 FROM tail)");
     assert!(matches!(SqliteStore::open(settings(directory.path())), Err(OpenStoreError::Failed(_))));
-    let repaired = repair(directory.path(), 1, NOW).unwrap();
+    let repaired = repair_in(directory.path()).unwrap();
     assert_eq!(repaired.sessions.len(), 1, "{repaired:?}");
     assert_eq!(kinds(&verified(directory.path())), []);
     drop(SqliteStore::open(settings(directory.path())).unwrap());
@@ -202,7 +214,7 @@ async fn rows_that_are_missing_and_a_torn_log_keep_a_store_closed_until_it_is_re
 async fn a_store_in_use_is_not_repaired() {
     let directory = TempDir::new().unwrap();
     let (store, _) = filled(directory.path()).await;
-    assert!(matches!(repair(directory.path(), 1, NOW), Err(OpenStoreError::InUse(_))));
+    assert!(matches!(repair_in(directory.path()), Err(OpenStoreError::InUse(_))));
     drop(store);
 }
 

@@ -1,15 +1,16 @@
 //! Which directories a store opens, and what it leaves alone.
 
-#![expect(clippy::expect_used, reason = "test code")]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "test code")]
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use session::Time;
+use session::{Time, UserId};
 use store::conformance::Author;
-use store::people::{People, PeopleError};
+use store::directory::{DataDirectory, LogsAt};
+use store::people::{By, People, Role};
 use store::sqlite::{OpenStoreError, SqliteStore};
 use store::{Claiming, LogStore};
 use tempfile::TempDir;
@@ -106,63 +107,196 @@ fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }
 
+/// Every file in a directory with its bytes, except the shared memory of SQLite.
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
+    files
+        .map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap()))
+        .filter(|(name, _)| !name.ends_with("-shm"))
+        .collect()
+}
+
+fn enter(directory: &Path) -> Result<DataDirectory, OpenStoreError> {
+    DataDirectory::enter(directory, LogsAt::Here)
+}
+
+const NOW: Time = Time(1_700_000_000_000_000);
+
 #[tokio::test]
-async fn a_look_refuses_what_an_opening_would_and_makes_nothing() {
+async fn entering_refuses_a_newer_store_and_changes_nothing() {
     let directory = TempDir::new().unwrap();
-    let look = || store::sqlite::check(directory.path());
-    let names = || {
-        let entries = fs::read_dir(directory.path()).unwrap();
-        entries.map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>()
-    };
-    look().unwrap();
-    assert!(names().is_empty(), "{:?}", names());
     let store = SqliteStore::open(settings(directory.path())).unwrap();
     Author::create(&store, session_id(1)).await;
-    // Also while it is in use.
-    look().unwrap();
+    // Beside the process that uses it, nothing is checked again.
+    assert!(DataDirectory::enter_shared(directory.path(), LogsAt::Here).unwrap().is_shared());
     drop(store);
     let file = directory.path().join("everturn.db");
     Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    let before = fs::read(&file).unwrap();
-    let refused = look().expect_err("the store must be refused");
-    let told = matches!(&refused, OpenStoreError::Refused(text) if text.contains("99") && text.contains("nothing was changed"));
-    assert!(told, "{refused}");
-    assert!(fs::read(&file).unwrap() == before, "the file was changed");
+    let before = files(directory.path());
+    let refused = enter(directory.path()).expect_err("the store must be refused").to_string();
+    assert!(refused.contains("99") && refused.contains("nothing was changed"), "{refused}");
+    assert!(files(directory.path()) == before, "a file was changed");
 }
 
 #[test]
 fn a_file_that_is_not_of_people_is_refused_and_left_as_it_is() {
-    let now = Time(1_700_000_000_000_000);
     for marks in ["", "PRAGMA application_id = 7", "PRAGMA user_version = 1"] {
         let directory = TempDir::new().unwrap();
-        let file = directory.path().join("people.db");
-        let foreign = Connection::open(&file).unwrap();
+        let foreign = Connection::open(directory.path().join("people.db")).unwrap();
         foreign.execute_batch(&format!("CREATE TABLE birds (name TEXT); {marks}")).unwrap();
         drop(foreign);
-        let before = fs::read(&file).unwrap();
-        let refused = People::open(&file, now).expect_err("the file must be refused");
-        assert!(matches!(refused, PeopleError::Foreign), "{marks}: {refused}");
-        assert!(fs::read(&file).unwrap() == before, "{marks}: the file was changed");
+        drop(enter(directory.path()));
+        let before = files(directory.path());
+        let refused = enter(directory.path()).expect_err("the file must be refused").to_string();
+        assert!(refused.contains("not one of people"), "{marks}: {refused}");
+        assert!(files(directory.path()) == before, "{marks}: a file was changed");
     }
 }
 
 #[test]
 fn newer_people_are_refused_and_left_as_they_are() {
-    let now = Time(1_700_000_000_000_000);
     let directory = TempDir::new().unwrap();
+    drop(People::open(&enter(directory.path()).unwrap(), NOW).unwrap());
     let file = directory.path().join("people.db");
-    drop(People::open(&file, now).unwrap());
     Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    let before = fs::read(&file).unwrap();
-    let refused = People::open(&file, now).expect_err("the file must be refused").to_string();
+    let before = files(directory.path());
+    let refused = enter(directory.path()).expect_err("the file must be refused").to_string();
     assert!(refused.contains("99") && refused.contains("nothing was changed"), "{refused}");
-    assert!(fs::read(&file).unwrap() == before, "the file was changed");
+    assert!(files(directory.path()) == before, "a file was changed");
+}
+
+/// A directory with a store and users, copied while both are open, as a crash leaves it.
+async fn crashed(to: &Path) {
+    let directory = TempDir::new().unwrap();
+    let entered = enter(directory.path()).unwrap();
+    let people = People::open(&entered, NOW).unwrap();
+    let by = By { user: None, now: NOW, id: uuid::Uuid::from_u128(1) };
+    people.add_user(by, "ann", Role::Member, None).unwrap();
+    let store = SqliteStore::open_in(entered, settings(directory.path())).unwrap();
+    Author::create(&store, session_id(1)).await;
+    for (name, bytes) in files(directory.path()) {
+        fs::write(to.join(name), bytes).unwrap();
+    }
+}
+
+/// Why a directory is refused; also a second time, after whatever the first look did.
+fn refused_twice(directory: &Path) -> String {
+    let before = files(directory);
+    let first = enter(directory).expect_err("the directory must be refused").to_string();
+    let second = enter(directory).expect_err("the directory must be refused again").to_string();
+    assert_eq!(first, second);
+    assert!(files(directory) == before, "a file was changed");
+    first
+}
+
+#[tokio::test]
+async fn a_lost_or_emptied_write_ahead_log_is_refused() {
+    for database in ["everturn.db", "people.db"] {
+        let directory = TempDir::new().unwrap();
+        crashed(directory.path()).await;
+        let log = directory.path().join(format!("{database}-wal"));
+        assert!(fs::metadata(&log).unwrap().len() > 0, "{database} has a log");
+        fs::write(&log, b"").unwrap();
+        let refused = refused_twice(directory.path());
+        assert!(refused.contains("-wal is empty") && refused.contains("everturn repair"), "{refused}");
+        fs::remove_file(&log).unwrap();
+        let refused = refused_twice(directory.path());
+        assert!(refused.contains("-wal is missing") && refused.contains("everturn repair"), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_lost_database_is_refused() {
+    for database in ["everturn.db", "people.db"] {
+        let directory = TempDir::new().unwrap();
+        crashed(directory.path()).await;
+        let file = directory.path().join(database);
+        fs::write(&file, b"").unwrap();
+        assert!(refused_twice(directory.path()).contains("missing or empty"));
+        fs::remove_file(&file).unwrap();
+        assert!(refused_twice(directory.path()).contains("missing or empty"));
+    }
+}
+
+#[tokio::test]
+async fn people_without_tables_are_refused_in_a_used_directory() {
+    let directory = TempDir::new().unwrap();
+    drop(SqliteStore::open(settings(directory.path())).unwrap());
+    // A copy of the file without its log, as earlier versions left it.
+    let file = directory.path().join("people.db");
+    Connection::open(&file).unwrap().pragma_update(None, "journal_mode", "WAL").unwrap();
+    let refused = refused_twice(directory.path());
+    assert!(refused.contains("users, tokens and secrets are missing"), "{refused}");
+    fs::remove_file(&file).unwrap();
+    let entered = enter(directory.path()).unwrap();
+    let refused = People::open(&entered, NOW).expect_err("the users must be missed").to_string();
+    assert!(refused.contains("users, tokens and secrets are missing"), "{refused}");
+    assert!(!file.exists());
+    drop(entered);
+    // A version that kept tokens in a file of text had no users.
+    fs::write(directory.path().join("tokens.toml"), "").unwrap();
+    assert_eq!(People::open(&enter(directory.path()).unwrap(), NOW).unwrap().users().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn every_crash_and_every_close_can_be_entered() {
+    let directory = TempDir::new().unwrap();
+    crashed(directory.path()).await;
+    for _ in 0..3 {
+        let entered = enter(directory.path()).unwrap();
+        let people = People::open(&entered, NOW).unwrap();
+        assert_eq!(people.users().unwrap().len(), 2);
+        let store = SqliteStore::open_in(entered, settings(directory.path())).unwrap();
+        let crash = TempDir::new().unwrap();
+        for (name, bytes) in files(directory.path()) {
+            fs::write(crash.path().join(name), bytes).unwrap();
+        }
+        drop(enter(crash.path()).unwrap());
+        drop((store, people));
+    }
+    // What is closed needs no log.
+    for log in ["everturn.db-wal", "people.db-wal"] {
+        drop(fs::remove_file(directory.path().join(log)));
+    }
+    let people = People::open(&enter(directory.path()).unwrap(), NOW).unwrap();
+    assert_eq!(people.users().unwrap().len(), 2);
+}
+
+#[test]
+fn changes_of_people_are_in_the_one_file() {
+    let directory = TempDir::new().unwrap();
+    let people = People::open(&enter(directory.path()).unwrap(), NOW).unwrap();
+    let by = By { user: None, now: NOW, id: uuid::Uuid::from_u128(1) };
+    people.add_user(by, "ann", Role::Member, None).unwrap();
+    let copy = directory.path().join("copy.db");
+    fs::copy(directory.path().join("people.db"), &copy).unwrap();
+    let count =
+        Connection::open(&copy).unwrap().query_row("SELECT count(*) FROM users", [], |row| row.get(0));
+    assert_eq!(count, Ok(2));
+}
+
+#[test]
+fn an_erased_draft_is_in_no_file() {
+    let directory = TempDir::new().unwrap();
+    let people = People::open(&enter(directory.path()).unwrap(), NOW).unwrap();
+    let draft = "herons at the lake ".repeat(20);
+    people.put_draft(UserId::FIRST, session_id(1), &draft).unwrap();
+    let holds = || {
+        files(directory.path())
+            .values()
+            .any(|bytes| bytes.windows(18).any(|part| part == b"herons at the lake"))
+    };
+    assert!(holds());
+    let by = By { user: None, now: NOW, id: uuid::Uuid::from_u128(1) };
+    people.note_erased(by, session_id(1), "").unwrap();
+    assert!(!holds(), "the draft is still in a file");
 }
 
 #[tokio::test]
 async fn a_restart_does_not_wait_for_the_heartbeat_of_the_process_before() {
     let directory = TempDir::new().unwrap();
-    let now = Time(1_700_000_000_000_000);
+    let now = NOW;
     let store = SqliteStore::open(settings(directory.path())).unwrap();
     let author = Author::create(&store, session_id(1)).await;
     store.heartbeat(author.claim.node, now).await.unwrap();

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use store::Catalog;
+use store::directory::{DataDirectory, LogsAt};
 use store::sqlite;
 
 use super::corpus;
@@ -45,7 +46,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
         read = read.min(begun.elapsed().as_secs_f64());
         forget(&file)?;
         let begun = Instant::now();
-        let found = sqlite::verify(directory.path(), workers, &|_, _| {})?;
+        let found =
+            sqlite::verify(&DataDirectory::enter(directory.path(), LogsAt::Here)?, workers, &|_, _| {})?;
         verified = verified.min(begun.elapsed().as_secs_f64());
         ensure!(
             found.sessions == sessions as u64 && found.troubles.is_empty(),

@@ -24,8 +24,6 @@ pub(super) struct Golden {
 #[derive(Debug, Deserialize)]
 pub(super) struct Told {
     pub(super) schema: usize,
-    /// How the server ended: `kill` or `stop`.
-    pub(super) left: String,
     /// A token of each user.
     pub(super) tokens: BTreeMap<String, String>,
     /// Name and password of those who can log in.

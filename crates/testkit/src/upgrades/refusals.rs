@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Case<'a> {
     name: &'a str,
     /// Makes it what must be refused.
-    spoil: &'a dyn Fn(&Golden, &Path) -> anyhow::Result<()>,
+    spoil: &'a dyn Fn(&Path) -> anyhow::Result<()>,
     /// What its refusal must say.
     words: &'a [String],
 }
@@ -41,26 +41,26 @@ pub(super) fn all(report: &mut Report, goldens: &[Golden], model_port: u16) -> a
     let cases = [
         Case {
             name: "a newer store",
-            spoil: &|golden, data| raise(golden, &data.join("everturn.db"), store + 1),
+            spoil: &|data| raise(&data.join("everturn.db"), store + 1),
             words: &of_store,
         },
         Case {
             name: "newer people",
-            spoil: &|golden, data| raise(golden, &data.join("people.db"), people + 1),
+            spoil: &|data| raise(&data.join("people.db"), people + 1),
             words: &of_people,
         },
         Case {
             name: "a database of someone else",
-            spoil: &|_, data| foreign(data, "everturn.db"),
+            spoil: &|data| foreign(data, "everturn.db"),
             words: &["not an Everturn store".to_owned()],
         },
         Case {
             name: "people of someone else",
-            spoil: &|_, data| foreign(data, "people.db"),
+            spoil: &|data| foreign(data, "people.db"),
             words: &["not one of people".to_owned()],
         },
-        Case { name: "a letter", spoil: &|_, data| letter(data, "everturn.db"), words: &[] },
-        Case { name: "a letter for people", spoil: &|_, data| letter(data, "people.db"), words: &[] },
+        Case { name: "a letter", spoil: &|data| letter(data, "everturn.db"), words: &[] },
+        Case { name: "a letter for people", spoil: &|data| letter(data, "people.db"), words: &[] },
     ];
     let (mut refused, mut broken) = (0, Vec::new());
     for golden in goldens {
@@ -71,7 +71,7 @@ pub(super) fn all(report: &mut Report, goldens: &[Golden], model_port: u16) -> a
             if !wanted {
                 continue;
             }
-            (case.spoil)(golden, &setup.data)?;
+            (case.spoil)(&setup.data)?;
             let before = files(&setup.data)?;
             let found = match refusal(&setup)? {
                 None => vec!["was opened".to_owned()],
@@ -99,10 +99,10 @@ fn schema_of_people(model_port: u16) -> anyhow::Result<usize> {
     Ok(file.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-/// Gives a file a schema, where the last process to use it left its writes: in its log, or in the file.
-fn raise(golden: &Golden, file: &Path, schema: usize) -> anyhow::Result<()> {
+/// Gives a file a schema. The write-ahead log stays: a store that was not closed is refused without it.
+fn raise(file: &Path, schema: usize) -> anyhow::Result<()> {
     let connection = Connection::open(file)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, golden.told.left == "kill")?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection.pragma_update(None, "user_version", schema)?)
 }
 
@@ -142,7 +142,7 @@ fn refusal(setup: &Setup) -> anyhow::Result<Option<String>> {
     Ok(None)
 }
 
-/// Every file with its bytes, but for those with which SQLite shares memory, and logs that hold nothing.
+/// Every file with its bytes, except the shared memory of SQLite and an empty lock.
 fn files(data: &Path) -> anyhow::Result<BTreeMap<PathBuf, Vec<u8>>> {
     let (mut files, mut folders) = (BTreeMap::new(), vec![data.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -153,8 +153,8 @@ fn files(data: &Path) -> anyhow::Result<BTreeMap<PathBuf, Vec<u8>>> {
                 continue;
             }
             let (name, bytes) = (path.to_string_lossy().into_owned(), fs::read(&path)?);
-            let is_empty_log = name.ends_with("-wal") && bytes.is_empty();
-            if !is_empty_log && !name.ends_with("-shm") {
+            let is_new_lock = name.ends_with("/lock") && bytes.is_empty();
+            if !is_new_lock && !name.ends_with("-shm") {
                 files.insert(path, bytes);
             }
         }
