@@ -157,7 +157,7 @@ impl Agent {
         title::title(self.models.first()?, prompt).await
     }
 
-    /// Summarizes every turn for the model. Returns the summary and the last turn that it covers, if the model gives one.
+    /// Summarizes every turn before the newest for the model. Returns the summary and the last turn that it covers, if the model gives one.
     pub async fn summary(&self, prompt: Prompt) -> Option<(String, TurnId)> {
         // Without a model there is nobody to ask.
         self.models.first()?;

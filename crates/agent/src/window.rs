@@ -53,14 +53,11 @@ pub(crate) fn compaction(prompt: &Prompt, model: &Model) -> Option<Compaction> {
     Some(Compaction { question, through: last.turn, messages: first.at })
 }
 
-/// The question for a summary of every turn.
+/// The question for a summary of every turn before the newest, which stays as it is: it may be continued or answered again.
 pub(crate) fn whole(prompt: &Prompt, model: &Model) -> Option<Compaction> {
-    let through = prompt.turns.last()?.turn;
-    Some(Compaction {
-        question: summary_question(prompt.messages.clone(), model),
-        through,
-        messages: prompt.messages.len(),
-    })
+    let [.., last, newest] = prompt.turns.as_slice() else { return None };
+    let question = summary_question(prompt.messages[..newest.at].to_vec(), model);
+    Some(Compaction { question, through: last.turn, messages: newest.at })
 }
 
 fn summary_question(mut messages: Vec<PromptMessage>, model: &Model) -> Question {

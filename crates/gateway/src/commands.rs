@@ -291,14 +291,16 @@ fn interrupted(newest: Option<&TurnView>) -> Option<RunId> {
 
 /// What a stop leaves behind.
 fn stopped(waiting: usize) -> String {
-    let waits = match waiting {
-        0 => return "Stopped. What was written is kept.".to_owned(),
-        1 => "1 message waits".to_owned(),
-        count => format!("{count} messages wait"),
-    };
-    format!(
-        "Stopped. What was written is kept. {waits}: send them with /queue resume, or remove them with /queue drop."
-    )
+    match waiting {
+        0 => "Stopped. What was written is kept.".to_owned(),
+        1 => "Stopped. What was written is kept. 1 message waits: send it with /queue resume, or remove it with \
+              /queue drop."
+            .to_owned(),
+        count => format!(
+            "Stopped. What was written is kept. {count} messages wait: send them with /queue resume, or remove them \
+             with /queue drop."
+        ),
+    }
 }
 
 fn doing(view: &View) -> &'static str {

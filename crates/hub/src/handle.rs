@@ -66,18 +66,20 @@ impl SessionHandle {
         self.state().await.map(drop)
     }
 
-    /// Summarizes the turns so far for the model and keeps the summary; the transcript stays as it is. Returns none if
-    /// there is nothing to summarize, or a run is going on.
+    /// Summarizes the turns before the newest for the model and keeps the summary; the transcript stays as it is. Returns
+    /// none if there is nothing new to summarize, a run is going on, or the session is being compacted already.
     ///
     /// # Errors
     /// Returns an error if the model gives no summary, or it was not kept.
     pub async fn compact(&self) -> Result<Option<Acknowledged>, CommandError> {
         let state = self.state().await?;
-        if state.turns.is_empty() || state.open_run.is_some() {
+        let prompt = session::prompt(&state);
+        let Some(_entered) = self.hub.shared().compacting.enter(self.session) else { return Ok(None) };
+        if prompt.turns.len() < 2 || state.open_run.is_some() {
             return Ok(None);
         }
         let Session { user, project, .. } = *state;
-        let request = PromptRequest { user, project, prompt: session::prompt(&state) };
+        let request = PromptRequest { user, project, prompt };
         let Some((summary, through)) = self.hub.shared().runner.summary(request).await else {
             let reason = "the model gave no summary".to_owned();
             return Err(CommandError::Unavailable { reason });

@@ -1,13 +1,13 @@
 //! Resumes interrupted runs: at start, the runs that a crash, a shutdown or a restart interrupted; later, those that a
 //! lost node or an outage did. `session::Session::resumable` decides which; [`ResumePolicy`] decides whether any do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use session::limits::RESUME_WITHIN_MICROS;
-use session::{Command, InterruptReason, Session, SessionId, Time};
+use session::{Command, InterruptReason, Session, SessionId, Time, UserId};
 use store::OpenRun;
 
 use crate::error::CommandError;
@@ -99,6 +99,31 @@ impl Crashed {
     }
 }
 
+/// Sessions in which something goes on that must not go on twice.
+#[derive(Debug, Default)]
+pub(crate) struct Busy(Mutex<BTreeSet<SessionId>>);
+
+impl Busy {
+    /// Marks a session as busy until the guard is dropped. `None` if it is already.
+    pub(crate) fn enter(&self, session: SessionId) -> Option<BusyGuard<'_>> {
+        let entered = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
+        entered.then_some(BusyGuard { busy: self, session })
+    }
+}
+
+/// Ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct BusyGuard<'a> {
+    busy: &'a Busy,
+    session: SessionId,
+}
+
+impl Drop for BusyGuard<'_> {
+    fn drop(&mut self) {
+        self.busy.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.session);
+    }
+}
+
 impl Shared {
     /// Whether another interrupted run may resume now: at start, not all at once.
     pub(crate) fn has_room_to_resume(&self) -> bool {
@@ -123,7 +148,10 @@ impl Hub {
     /// at most [`RESUME_AT_ONCE`] at a time. A session that cannot be repaired does not delay the others.
     pub(crate) async fn start_all(&self, open: &[OpenRun]) {
         open.iter().for_each(|run| self.shared().crashed.note(run.session));
-        let sessions = self.sessions_to_start(open).await;
+        let mut sessions = self.sessions_to_start(open).await;
+        if sessions.len() > RESUME_AT_ONCE {
+            sessions = self.by_turns(sessions).await;
+        }
         for sessions in sessions.chunks(RESUME_AT_ONCE) {
             let repaired = sessions.iter().map(|session| async move {
                 if let Err(error) = self.repair(*session).await {
@@ -154,6 +182,21 @@ impl Hub {
                 hub.shared().starting.store(false, Ordering::Release);
             }
         });
+    }
+
+    /// Orders sessions so that users take turns: whoever has many waits behind whoever has few.
+    async fn by_turns(&self, sessions: Vec<SessionId>) -> Vec<SessionId> {
+        let mut taken: BTreeMap<UserId, usize> = BTreeMap::new();
+        let mut ordered = Vec::with_capacity(sessions.len());
+        for session in sessions {
+            // A session that cannot be looked up is reported when it is repaired.
+            let user = self.store().row(session).await.ok().flatten().map_or(UserId::FIRST, |row| row.user);
+            let round = taken.entry(user).or_default();
+            ordered.push((*round, session));
+            *round += 1;
+        }
+        ordered.sort_by_key(|(round, _)| *round);
+        ordered.into_iter().map(|(_, session)| session).collect()
     }
 
     async fn sessions_to_start(&self, open: &[OpenRun]) -> Vec<SessionId> {

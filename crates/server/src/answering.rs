@@ -28,9 +28,14 @@ impl Answering {
     /// who answers it.
     fn agent(&self, user: UserId, project: Option<ProjectId>, named: bool) -> Result<Agent, String> {
         let unread = |error: store::people::PeopleError| {
-            tracing::error!(reason = %error, "what is set for a project cannot be read");
-            "What is set for the project could not be read. The message is kept; ask again.".to_owned()
+            tracing::error!(reason = %error, "failed to read user and project");
+            "The settings of the user or the project could not be read. The message is kept; try again."
+                .to_owned()
         };
+        let user_now = self.people.user(user).map_err(unread)?;
+        if user_now.is_none_or(|(user, _)| user.disabled) {
+            return Err("The user is disabled. The message is kept.".to_owned());
+        }
         // A project that is gone says nothing.
         let project = project.map(|project| self.people.project(user, project)).transpose();
         let project = project.map_err(unread)?.flatten();

@@ -13,7 +13,7 @@ use crate::limits::{
 };
 use crate::memory::Segment;
 use crate::organise::checked_tags;
-use crate::state::{Queued, Recovering, Run, Session, Title, Turn};
+use crate::state::{Piece, Queued, Recovering, Run, Session, Title, Turn};
 
 /// What the outside contributes to a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,11 +76,11 @@ pub enum Rejected {
     NoSuchAnswer,
     #[error("there is nothing to take back")]
     NothingToUndo,
-    #[error("there is nothing to put back; a message was posted since")]
+    #[error("there is nothing to put back")]
     NothingToPutBack,
     #[error("there is no turn to answer again")]
     NothingToRetry,
-    #[error("the newest turn is complete; there is nothing to go on with")]
+    #[error("there is nothing to continue: the newest answer is complete or still being written")]
     NothingToContinue,
     #[error("the run is over")]
     RunOver,
@@ -288,6 +288,13 @@ fn resumed_from(turn: &Turn, open: &Run, run: RunId) -> bool {
 }
 
 /// Whether the answer that a run gives or goes on with holds anything of the agent's.
+/// Whether a run continues a text of its turn in the middle.
+fn continues_text(turn: &Turn, run: RunId) -> bool {
+    let runs = turn.answers().find(|runs| runs.iter().any(|known| known.id == run)).unwrap_or_default();
+    let before = runs.iter().take_while(|known| known.id != run).flat_map(|known| &known.pieces);
+    matches!(before.last(), Some(Piece::Text(_)))
+}
+
 fn said_anything(turn: &Turn, run: RunId) -> bool {
     let answer = turn.answers().find(|runs| runs.iter().any(|one| one.id == run)).unwrap_or_default();
     answer.iter().any(Run::has_output)
@@ -568,7 +575,10 @@ impl<'a> Plan<'a> {
         let (turn, open) = self.session.open().filter(|(_, open)| open.id == run).ok_or(Rejected::RunOver)?;
         match progress {
             Progress::Step { asked_to_continue } => {
-                self.steer(turn.id, run);
+                // A run that continues a text finishes it first: the steering message enters when that step ends.
+                if open.steps > 0 || !continues_text(turn, run) || fault::planted("steer_cuts_resumed_text") {
+                    self.steer(turn.id, run);
+                }
                 self.push(Event::StepStarted { run, step: open.steps + 1, asked_to_continue });
             }
             Progress::StepEnded => {

@@ -400,16 +400,30 @@ fn name_provisionally(session: &mut Session, message: &Message) {
     }
 }
 
-/// The first line of a text, cut between words where it is long.
+/// The first line of a text that shows anything, without control characters, cut between words where it is long.
 pub fn provisional_title(text: &str) -> Option<String> {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let shown = |line: &str| {
+        let line: String = line.chars().filter(|char| !char.is_control() && !turns_text(*char)).collect();
+        let line = line.trim().to_owned();
+        line.chars().any(|char| !char.is_whitespace() && !has_no_width(char)).then_some(line)
+    };
+    let line = text.split('\n').find_map(shown)?;
     if line.chars().count() <= PROVISIONAL_TITLE_CHARS_MAX {
-        return Some(line.to_owned());
+        return Some(line);
     }
     let chars: Vec<char> = line.chars().take(PROVISIONAL_TITLE_CHARS_MAX).collect();
     let space = chars.iter().rposition(|char| *char == ' ').filter(|at| *at > PROVISIONAL_TITLE_CHARS_MIN);
     let cut: String = chars[..space.unwrap_or(chars.len())].iter().collect();
     Some(format!("{}…", cut.trim_end()))
+}
+
+/// Whether a character changes the direction of the text around it.
+fn turns_text(char: char) -> bool {
+    matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn has_no_width(char: char) -> bool {
+    matches!(char, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
 }
 
 fn start_run(session: &mut Session, turn: TurnId, run: Run) {

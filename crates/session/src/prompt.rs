@@ -72,7 +72,12 @@ impl Prompt {
 pub fn prompt(session: &Session) -> Prompt {
     // By place, not by number: an interrupting message goes before older ones that wait.
     let through = session.summary.as_ref().map(|summary| summary.through);
-    let summarised = session.turns.iter().position(|turn| Some(turn.id) == through).map_or(0, |at| at + 1);
+    let place = |id| session.turns.iter().position(|turn| Some(turn.id) == id);
+    let summarised = place(through).map_or(0, |at| at + 1);
+    // The turn that is answered is always in the prompt, also when a summary covers it already.
+    let answered = place(session.open().map(|(turn, _)| turn.id)).unwrap_or(usize::MAX);
+    let summarised =
+        if fault::planted("summary_hides_answered_turn") { summarised } else { summarised.min(answered) };
     let mut prompt = Prompt::default();
     let mut size_bytes = session.summary.as_ref().map_or(0, |summary| summary.text.len());
     // From the newest turn backwards, so that the cap takes the oldest.

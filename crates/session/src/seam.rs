@@ -56,10 +56,10 @@ fn seam(previous: &str, text: &str, stage: Stage) -> Option<Seam> {
     if previous.is_empty() {
         return Seam::at(0);
     }
-    let in_code = open_fence(previous);
+    let block = open_fence(previous);
     let mut begin = 0;
-    if in_code {
-        match reopened(text) {
+    if let Some(block) = block {
+        match reopened(text, block) {
             Fence::Unfinished if stage == Stage::Unfinished => return None,
             Fence::Named(end) => begin = end,
             Fence::Bare(end) => {
@@ -89,7 +89,7 @@ fn seam(previous: &str, text: &str, stage: Stage) -> Option<Seam> {
             return None;
         }
     }
-    if in_code {
+    if block.is_some() {
         let ends_line = previous.ends_with([';', '{', '}', ':', ',', ')', ']', '>']);
         let separator = if begin > 0 && ends_line { "\n" } else { "" };
         return Some(Seam { dropped: begin, separator });
@@ -176,8 +176,14 @@ fn between_words(previous: &str, rest: &str, before: char, after: char) -> Seam 
     {
         return Seam { dropped: cut_word.len(), separator: "" };
     }
-    let new_word = after.is_uppercase() && !before.is_uppercase();
+    let new_word = after.is_uppercase() && !before.is_uppercase() && !in_identifier(previous);
     Seam { dropped: 0, separator: if new_word { " " } else { "" } }
+}
+
+/// Whether a text ends inside an address, a path or a name of a program, which has no spaces.
+fn in_identifier(text: &str) -> bool {
+    let word = last(text, WINDOW).rsplit(char::is_whitespace).next().unwrap_or_default();
+    word.contains(['.', '/', ':', '@', '_', '=', '+', '`', '\\', '#', '&', '?', '%'])
 }
 
 /// Whether a character is East Asian (Han, kana, Hangul): no space is added beside it.
@@ -223,7 +229,7 @@ enum Fence {
     Bare(usize),
 }
 
-fn reopened(text: &str) -> Fence {
+fn reopened(text: &str, block: (char, usize)) -> Fence {
     let blank = text.len() - text.trim_start_matches(['\n', '\r']).len();
     let Some(length) = text[blank..].find('\n') else {
         let begun = text[blank..].trim_start_matches(' ');
@@ -233,9 +239,10 @@ fn reopened(text: &str) -> Fence {
     let line = &text[blank..blank + length];
     let end = blank + length + 1;
     match fence(line) {
-        None => Fence::None,
-        Some((_, _, "")) => Fence::Bare(end),
-        Some(_) => Fence::Named(end),
+        Some((sign, count, "")) if (sign, count) == block => Fence::Bare(end),
+        Some((sign, count, _)) if (sign, count) == block => Fence::Named(end),
+        // Another fence is part of the code.
+        Some(_) | None => Fence::None,
     }
 }
 
@@ -250,8 +257,8 @@ fn fence(line: &str) -> Option<(char, usize, &str)> {
     fits.then_some((sign, count, info))
 }
 
-/// Whether a text ends inside a fenced code block.
-fn open_fence(text: &str) -> bool {
+/// The fence of the code block that a text ends in, if it does: its character, and how many of them.
+fn open_fence(text: &str) -> Option<(char, usize)> {
     let mut open: Option<(char, usize)> = None;
     for line in text.split('\n') {
         let Some((sign, count, info)) = fence(line.trim_end_matches('\r')) else { continue };
@@ -261,7 +268,7 @@ fn open_fence(text: &str) -> bool {
             Some(_) => {}
         }
     }
-    open.is_some()
+    open
 }
 
 fn ends_of_chars(text: &str) -> Vec<usize> {

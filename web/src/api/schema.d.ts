@@ -1009,7 +1009,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Compacts the context: the model reads a summary in place of the turns so far. The transcript stays as it is. */
+        /** Compacts the context: the model reads a summary in place of the turns before the newest. The transcript stays as it is. */
         post: operations["compact"];
         delete?: never;
         options?: never;
@@ -1026,7 +1026,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Goes on after a stop, a failure or an interruption. */
+        /** Continues the newest answer after a stop, a failure, an interruption or the output limit. */
         post: operations["go_on"];
         delete?: never;
         options?: never;
@@ -1119,7 +1119,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Removes an id from a session. A removed id never leads to another session; removing the last id is an error. */
+        /** Removes an id from a session. A removed id never leads to another session. The first id can't be removed. */
         delete: operations["remove_session_id"];
         options?: never;
         head?: never;
@@ -5806,9 +5806,9 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["StopBody"];
+                "application/json": components["schemas"]["StopBody"] | null;
             };
         };
         responses: {
@@ -5942,9 +5942,9 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["UndoBody"];
+                "application/json": components["schemas"]["UndoBody"] | null;
             };
         };
         responses: {

@@ -5,10 +5,12 @@ import { navigate } from "wouter/use-browser-location";
 
 import { ask } from "../api/client";
 import type { View } from "../log/types";
+import { compact } from "../sessions/acts";
 import { ask as question } from "../sessions/asked";
 import { exportPath, type ExportFormat } from "../sessions/exports";
 import { attempt } from "../shell/attempt";
 import { ui } from "../shell/ui";
+import { continuable, continueAnswer, isContinuing } from "../conversation/continue";
 import { takeBack } from "../conversation/undo";
 import { useCommands, type Command } from "./registry";
 
@@ -21,13 +23,25 @@ interface Shown {
 }
 
 export function useSessionCommands(shown: Shown): void {
-  useCommands([...acts(shown), ...shelves(shown), ...exports(shown)]);
+  useCommands(sessionCommands(shown));
+}
+
+export function sessionCommands(shown: Shown): Command[] {
+  return [...acts(shown), ...context(shown), ...shelves(shown), ...exports(shown)];
 }
 
 function acts({ session, view, finding, find, history }: Shown): Command[] {
   const newest = view?.turns.at(-1)?.turn;
   const rests = newest !== undefined && view?.run == null;
+  const ended = continuable(view?.run, view?.turns.at(-1))?.run;
   return [
+    {
+      id: "session.continue",
+      group: "session",
+      title: () => i18n.t("Continue"),
+      when: () => ended !== undefined && !isContinuing(session, ended),
+      run: () => void continueAnswer(session),
+    },
     {
       id: "session.retry",
       group: "session",
@@ -76,6 +90,27 @@ function acts({ session, view, finding, find, history }: Shown): Command[] {
       title: () => i18n.t("Timeline"),
       when: () => view !== undefined,
       run: () => navigate(`/s/${session}/timeline`),
+    },
+  ];
+}
+
+/** The same as in the menu of the session's row. */
+function context({ session, view }: Shown): Command[] {
+  const when = () => view !== undefined && !view.trashed;
+  return [
+    {
+      id: "session.compact",
+      group: "session",
+      title: () => i18n.t("Compact context"),
+      when,
+      run: () => compact(session),
+    },
+    {
+      id: "session.clear",
+      group: "session",
+      title: () => i18n.t("Clear conversation"),
+      when,
+      run: () => question({ kind: "clear", session }),
     },
   ];
 }

@@ -54,7 +54,11 @@ export function Conversation({ session }: { session: string }) {
         <Link href="/" className="icon only-p" aria-label={i18n.t("Back to sessions")}>
           <ArrowLeft aria-hidden="true" />
         </Link>
-        {fresh ? <NewTitle /> : <Title session={session} title={view?.title ?? null} />}
+        {fresh ? (
+          <NewTitle />
+        ) : (
+          <Title session={session} title={view === undefined ? undefined : (view.title ?? null)} />
+        )}
         {view?.origin != null && <Origin session={view.origin} />}
         {!fresh && <Tools session={session} find={find} history={() => setHistory(true)} />}
         <button

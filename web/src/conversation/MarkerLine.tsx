@@ -7,35 +7,37 @@ import type { Marker } from "../log/types";
 import { attempt } from "../shell/attempt";
 import { clockOf } from "../shell/words";
 import { toComposer } from "../shell/regions";
+import { continueAnswer, useContinuing } from "./continue";
 import { useOther } from "./device";
-import { endOf, isForMessage } from "./ends";
+import { endOf, isForMessage, stoppedWords, withoutContinue } from "./ends";
 
 interface Props {
   marker: Marker;
-  /** Given where the turn can go on from it. */
+  /** None on a shared page, where readers can do nothing and are not the owner. */
   session?: string;
   newest?: boolean;
+  /** Whether a run of the turn is open; its answer may not be the one that is shown. */
+  live?: boolean;
   /** Whether it was interrupted again and again without new output. */
   stuck?: boolean;
 }
 
 /** Why an answer is not complete: what is kept first, then what happened, then what can be done. */
-export function MarkerLine({ marker, session, newest = false, stuck = false }: Props) {
-  const can = session !== undefined && newest && marker.kind !== "recovering";
+export function MarkerLine({ marker, session, newest = false, live = false, stuck = false }: Props) {
+  const can = session !== undefined && newest && !live && marker.kind !== "recovering";
+  const continuing = useContinuing(session, marker.run);
   return (
     <div className={marker.kind === "recovering" ? "mk rec" : "mk"} data-marker={marker.kind}>
-      <Words marker={marker} stuck={stuck} />
+      <Words marker={marker} stuck={stuck} shared={session === undefined} can={can} />
       {can && (
         <span className="do">
           <button
             type="button"
             className="btn sm"
+            disabled={continuing}
             onClick={() => {
               toComposer();
-              void attempt(
-                i18n.t("Couldn't continue: the server is unreachable."),
-                ask("POST", `/sessions/${session}/continue`),
-              );
+              void continueAnswer(session);
             }}
           >
             {i18n.t("Continue")}
@@ -81,9 +83,23 @@ function StoppedBy({ device, time }: { device: string | null | undefined; time: 
   );
 }
 
-function Words({ marker, stuck }: { marker: Marker; stuck: boolean }) {
+interface WordsProps {
+  marker: Marker;
+  stuck: boolean;
+  shared: boolean;
+  /** Whether the answer can be continued. */
+  can: boolean;
+}
+
+function Words({ marker, stuck, shared, can }: WordsProps) {
   switch (marker.kind) {
     case "stopped":
+      if (shared)
+        return (
+          <span>
+            <b>{stoppedWords(marker)}</b> {i18n.t("Everything above is kept.")}
+          </span>
+        );
       return isForMessage(marker) ? (
         <Ended marker={marker}>{i18n.t("Everything above is kept.")}</Ended>
       ) : (
@@ -104,11 +120,15 @@ function Words({ marker, stuck }: { marker: Marker; stuck: boolean }) {
     case "failed":
       return (
         <span className="err">
-          <Trans
-            id="<0>The answer could not be finished.</0> Your message is saved."
-            components={{ 0: <b /> }}
-          />{" "}
-          {marker.text}
+          {shared ? (
+            <b>{i18n.t("The answer could not be finished.")}</b>
+          ) : (
+            <Trans
+              id="<0>The answer could not be finished.</0> Your message is saved."
+              components={{ 0: <b /> }}
+            />
+          )}{" "}
+          {can ? marker.text : withoutContinue(marker.text)}
         </span>
       );
     default:

@@ -42,6 +42,7 @@ export function Thread({ session, view, earlier, children }: Props) {
   const tail = useRef<HTMLDivElement>(null);
   const outbox = useKnown(({ outbox }) => outbox);
   const fresh = useKnown(({ fresh }) => fresh[session] !== undefined);
+  const away = useKnown(({ link }) => link.kind === "away");
   const waiting = outbox.filter((message) => message.session === session);
   const { settled, newest } = useSplit(earlier.turns, view?.turns ?? [], scroller, tail);
   const count = settled.length + newest.length + earlier.missing;
@@ -77,8 +78,10 @@ export function Thread({ session, view, earlier, children }: Props) {
     toEnd();
   };
   const empty = (fresh || view !== undefined) && count === 0 && waiting.length === 0;
+  const unloaded = !fresh && view === undefined && away;
   // A feed holds turns and nothing else: what stands in their place is none.
-  const feed = empty ? {} : { role: "feed", "aria-label": i18n.t("Turns"), "aria-busy": view?.run != null };
+  const feed =
+    empty || unloaded ? {} : { role: "feed", "aria-label": i18n.t("Turns"), "aria-busy": view?.run != null };
   return (
     <div className="area">
       {going && earlier.coming !== undefined && (
@@ -110,6 +113,7 @@ export function Thread({ session, view, earlier, children }: Props) {
         aria-label={i18n.t("Conversation")}
       >
         <div className="col push" {...feed} ref={column}>
+          {unloaded && <NotLoaded />}
           <Settled
             turns={settled}
             before={earlier.missing}
@@ -143,6 +147,15 @@ export function Thread({ session, view, earlier, children }: Props) {
         </div>
       </div>
       {above && <JumpToEnd turn={view?.turns.at(-1)} go={toEnd} />}
+    </div>
+  );
+}
+
+/** Shown in the place of the turns; the strip above says that the server is unreachable. */
+function NotLoaded() {
+  return (
+    <div className="hello">
+      <p>{i18n.t("This session can't be loaded until the server is back.")}</p>
     </div>
   );
 }

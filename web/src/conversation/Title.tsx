@@ -5,9 +5,18 @@ import { useState } from "react";
 import { ask } from "../api/client";
 import { useCommands } from "../commands/registry";
 import { why } from "../shell/attempt";
+import { sessionName } from "../shell/names";
+import { useKnown } from "../shell/use";
+
+interface Props {
+  session: string;
+  /** Null for a session without a title; none until the session is loaded, so that nothing unknown is renamed. */
+  title: string | null | undefined;
+}
 
 /** The session's name. A click changes it; the name on the page changes when the server says so. */
-export function Title({ session, title }: { session: string; title: string | null }) {
+export function Title({ session, title }: Props) {
+  const name = useKnown((known) => sessionName(known, session));
   const [draft, setDraft] = useState<string>();
   const [error, setError] = useState<string>();
   const keep = async () => {
@@ -21,7 +30,15 @@ export function Title({ session, title }: { session: string; title: string | nul
     }
   };
   const rename = () => setDraft(title ?? "");
-  useCommands([{ id: "session.rename", group: "session", title: () => i18n.t("Rename"), run: rename }]);
+  useCommands([
+    {
+      id: "session.rename",
+      group: "session",
+      title: () => i18n.t("Rename"),
+      when: () => title !== undefined,
+      run: rename,
+    },
+  ]);
   if (draft !== undefined) {
     return (
       <form
@@ -31,7 +48,7 @@ export function Title({ session, title }: { session: string; title: string | nul
           void keep();
         }}
       >
-        <h1 className="sr">{title ?? i18n.t("New session")}</h1>
+        <h1 className="sr">{name}</h1>
         <input
           aria-label={i18n.t("Name of the session")}
           value={draft}
@@ -46,10 +63,12 @@ export function Title({ session, title }: { session: string; title: string | nul
   }
   return (
     <div className="grow titled">
-      <h1 className="clip">{title ?? i18n.t("New session")}</h1>
-      <button type="button" className="icon" aria-label={i18n.t("Rename")} onClick={rename}>
-        <Pencil aria-hidden="true" />
-      </button>
+      <h1 className="clip">{name}</h1>
+      {title !== undefined && (
+        <button type="button" className="icon" aria-label={i18n.t("Rename")} onClick={rename}>
+          <Pencil aria-hidden="true" />
+        </button>
+      )}
     </div>
   );
 }

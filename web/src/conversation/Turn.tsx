@@ -70,7 +70,7 @@ export const Turn = memo(
             />
             <Delivered session={session} turn={turn.turn} />
             {turn.marker != null && (
-              <MarkerLine marker={turn.marker} session={session} newest={newest} stuck={stuck} />
+              <MarkerLine marker={turn.marker} session={session} newest={newest} live={live} stuck={stuck} />
             )}
           </div>
         )}

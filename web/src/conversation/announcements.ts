@@ -1,28 +1,64 @@
 import { i18n } from "@lingui/core";
-import { useEffect, useState } from "react";
+import { useEffect, useRef } from "react";
 
 import { proseOf, wordsIn } from "../log/prose";
-import type { View } from "../log/types";
+import type { Marker, View } from "../log/types";
 import { announce } from "../shell/announce";
+import { endOf } from "./ends";
+
+/** What a screen reader knows of a session. */
+export interface Heard {
+  run: number | null;
+  marker: Marker | undefined;
+  /** The latest run so far; an earlier one whose end comes back into sight, as after an undo, is no news. */
+  latest: number;
+}
 
 /** What happens in a session, for who listens: events, never tokens. */
 export function useAnnouncements(view: View | undefined): void {
   const run = view?.run ?? null;
   const last = view?.turns.at(-1);
-  const marker = last?.marker?.kind;
-  const [before, setBefore] = useState<{ run: number | null; marker: string | undefined }>();
+  const marker = last?.marker ?? undefined;
+  const before = useRef<Heard>(undefined);
   useEffect(() => {
     if (view === undefined) return;
-    setBefore({ run, marker });
-    if (before === undefined) return;
-    if (run !== null && before.run === null) announce(i18n.t("Agent is writing."));
-    else if (run === null && before.run !== null && marker === undefined) announce(finished(proseOf(last)));
-    if (marker === before.marker) return;
-    if (marker === "stopped") announce(i18n.t("Stopped. Everything is kept."));
-    if (marker === "recovering") announce(i18n.t("Interrupted. Recovering output."));
-    if (marker === "recovered") announce(i18n.t("Recovered from the journal."));
-    if (marker === "output_limit") announce(i18n.t("Reached the output limit."));
-  }, [run, marker, view === undefined]);
+    const known = before.current;
+    const latest = Math.max(known?.latest ?? 0, run ?? 0, marker?.run ?? 0, ...(last?.alternatives ?? []));
+    const now = { run, marker, latest };
+    before.current = now;
+    const text = known === undefined ? undefined : changeWords(known, now, proseOf(last));
+    if (text !== undefined) announce(text, "answer");
+  }, [run, marker?.run, marker?.kind, view === undefined]);
+}
+
+/** Returns the news since `before`, if there is any. */
+export function changeWords(before: Heard, { run, marker }: Heard, prose: string): string | undefined {
+  if (run === null && marker !== undefined && isNews(before, marker)) return markerWords(marker);
+  if (run !== null && before.run === null) return i18n.t("Agent is writing.");
+  if (run === null && before.run !== null && marker === undefined) return finished(prose);
+  return undefined;
+}
+
+function isNews(before: Heard, { run, kind }: Marker): boolean {
+  if (run === before.marker?.run) return kind !== before.marker.kind;
+  return run === before.run || run > before.latest;
+}
+
+function markerWords(marker: Marker): string {
+  switch (marker.kind) {
+    case "stopped":
+      return i18n.t("Stopped. Everything is kept.");
+    case "recovering":
+      return i18n.t("Interrupted. Recovering output.");
+    case "recovered":
+      return i18n.t("Recovered from the journal.");
+    case "output_limit":
+      return i18n.t("Reached the output limit.");
+    case "failed":
+      return i18n.t("The answer could not be finished. Your message is saved.");
+    default:
+      return endOf(marker);
+  }
 }
 
 function finished(prose: string): string {

@@ -9,11 +9,9 @@ export function endOf(marker: Marker): string {
   const time = clockOf(marker.at);
   switch (marker.kind) {
     case "stopped":
-      return isForMessage(marker)
-        ? i18n.t("Stopped for your next message.")
-        : i18n.t("Stopped at {time}.", { time });
+      return isForMessage(marker) ? i18n.t("Stopped for your next message.") : stoppedWords(marker);
     case "failed":
-      return i18n.t("Failed at {time}: {error}", { time, error: marker.text });
+      return i18n.t("Failed at {time}: {error}", { time, error: withoutContinue(marker.text) });
     case "output_limit":
       return limitWords(marker);
     case "interrupted":
@@ -23,6 +21,16 @@ export function endOf(marker: Marker): string {
     default:
       return i18n.t("The run ended in a way this version does not know.");
   }
+}
+
+/** When an answer was stopped, for readers who may not be the person who stopped it. */
+export function stoppedWords({ at }: Marker): string {
+  return i18n.t("Stopped at {time}.", { time: clockOf(at) });
+}
+
+/** Removes the server's closing advice to press Continue, for an answer that has no such button. */
+export function withoutContinue(text: string): string {
+  return text.replace(/[.;] (?:press )?Continue\b[^.;]*\.?$/i, ".");
 }
 
 /** What a knot tells of an answer that was continued. */

@@ -38,10 +38,10 @@ export function join(previous: string, text: string, stage: Stage): string {
 function seam(previous: string, text: string, stage: Stage): Seam | undefined {
   if (text === "") return undefined;
   if (previous === "") return at(0);
-  const inCode = endsInCode(previous);
+  const block = openBlock(previous);
   let begin = 0;
-  if (inCode) {
-    const fence = reopened(text);
+  if (block !== undefined) {
+    const fence = reopened(text, block);
     if (fence.kind === "unfinished" && stage === "unfinished") return undefined;
     if (fence.kind === "named") begin = fence.end;
     if (fence.kind === "bare") {
@@ -61,7 +61,8 @@ function seam(previous: string, text: string, stage: Stage): Seam | undefined {
     const count = charactersUpTo(rest, WINDOW);
     if (count < COMMENT_WINDOW || (count < WINDOW && comments(rest))) return undefined;
   }
-  if (inCode) return { dropped: begin, separator: begin > 0 && /[;{}:,)\]>]$/.test(previous) ? "\n" : "" };
+  if (block !== undefined)
+    return { dropped: begin, separator: begin > 0 && /[;{}:,)\]>]$/.test(previous) ? "\n" : "" };
   return between(previous, rest);
 }
 
@@ -140,8 +141,17 @@ function betweenWords(previous: string, rest: string, before: string, after: str
   const firstWord = /^[\p{Alphabetic}\p{N}]*/u.exec(rest)?.[0] ?? "";
   if ([...cutWord].length >= 2 && firstWord.length > cutWord.length && firstWord.startsWith(cutWord))
     return at(cutWord.length);
-  const isNew = /\p{Uppercase}/u.test(after) && !/\p{Uppercase}/u.test(before);
+  const isNew = /\p{Uppercase}/u.test(after) && !/\p{Uppercase}/u.test(before) && !inIdentifier(previous);
   return { dropped: 0, separator: isNew ? " " : "" };
+}
+
+/** Whether a text ends inside an address, a path or a name of a program, which has no spaces. */
+function inIdentifier(text: string): boolean {
+  const word =
+    last(text, WINDOW)
+      .split(/\p{White_Space}/u)
+      .at(-1) ?? "";
+  return /[./:@_=+`\\#&?%]/.test(word);
 }
 
 /** Read from the end: a pattern bound to the end would look at every word of a long answer. */
@@ -190,12 +200,13 @@ function block(line: string): Block | undefined {
  */
 type Reopened = { kind: "none" | "unfinished" } | { kind: "named" | "bare"; end: number };
 
-function reopened(text: string): Reopened {
+function reopened(text: string, block: Fence): Reopened {
   const blank = /^[\n\r]*/.exec(text)?.[0].length ?? 0;
   const newline = text.indexOf("\n", blank);
   if (newline < 0) return { kind: /^ *(?:$|[`~])/.test(text.slice(blank)) ? "unfinished" : "none" };
   const found = fence(text.slice(blank, newline));
-  if (found === undefined) return { kind: "none" };
+  // Another fence is part of the code.
+  if (found?.sign !== block.sign || found.count !== block.count) return { kind: "none" };
   return { kind: found.info === "" ? "bare" : "named", end: newline + 1 };
 }
 
@@ -214,8 +225,8 @@ function fence(line: string): Fence | undefined {
   return sign === "`" && info.includes("`") ? undefined : { sign, count: signs.length, info };
 }
 
-/** Whether a text ends inside a fenced code block. */
-function endsInCode(text: string): boolean {
+/** The fence of the code block that a text ends in, if it does. */
+function openBlock(text: string): Fence | undefined {
   let open: Fence | undefined;
   for (const [line] of text.matchAll(/(?<=^|\n) {0,3}(?:`{3}|~{3})[^\n]*/g)) {
     const found = fence(line);
@@ -223,7 +234,7 @@ function endsInCode(text: string): boolean {
     if (open === undefined) open = found;
     else if (found.sign === open.sign && found.count >= open.count && found.info === "") open = undefined;
   }
-  return open !== undefined;
+  return open;
 }
 
 /** Counts characters, by Unicode scalars, and stops at `most`. */

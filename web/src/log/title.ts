@@ -11,12 +11,16 @@ export function titleText(title: Title): string {
   return "generated" in title ? title.generated : title.provisional;
 }
 
-/** Returns a title made of a message's first line, or none for a message without text. */
+/** Control characters, and those that change the direction of the text around them. */
+const LEFT_OUT = /[\p{Cc}\u{200e}\u{200f}\u{202a}-\u{202e}\u{2066}-\u{2069}]/gu;
+const SHOWS_SOMETHING = /[^\p{White_Space}\u{200b}-\u{200d}\u{2060}\u{feff}]/u;
+
+/** Returns a title made of the first line that shows anything, or none for a message without one. */
 export function provisional({ text }: Message): Title | null {
   const line = text
     .split("\n")
-    .map(trimmed)
-    .find((line) => line !== "");
+    .map((line) => trimmed(line.replace(LEFT_OUT, "")))
+    .find((line) => SHOWS_SOMETHING.test(line));
   if (line === undefined) return null;
   const letters = [...line];
   if (letters.length <= CHARACTERS_MAX) return { provisional: line };

@@ -7,7 +7,7 @@ import { ask, Refused, type Schemas } from "../api/client";
 import type { TurnView } from "../log/types";
 import { Announcer } from "../shell/Announcer";
 import { Mark } from "../shell/Mark";
-import { isLive, renewed, withEarlier, type Read } from "./pages";
+import { isUnfinished, renewed, withEarlier, type Read } from "./pages";
 import { SharedTurn } from "./SharedTurn";
 
 const PRODUCT = "Everturn";
@@ -136,7 +136,11 @@ function Turns({ read, earlier }: { read: Read; earlier: () => Promise<void> }) 
         )}
         {turns.length === 0 && <p className="dim">{i18n.t("Nothing is written here yet.")}</p>}
         {turns.map((turn, at) => (
-          <SharedTurn key={turn.turn} turn={turn} live={at === turns.length - 1 && isLive(turn)} />
+          <SharedTurn
+            key={turn.turn}
+            turn={turn}
+            unfinished={at === turns.length - 1 && isUnfinished(turn)}
+          />
         ))}
       </div>
     </main>

@@ -12,15 +12,16 @@ import { sizeOf } from "../shell/words";
 
 interface Props {
   turn: TurnView;
-  live: boolean;
+  /** Whether its answer was still being written when it was read. */
+  unfinished: boolean;
 }
 
 export const SharedTurn = memo(
-  function SharedTurn({ turn, live }: Props) {
+  function SharedTurn({ turn, unfinished }: Props) {
     const parts = turn.answer?.parts ?? [];
-    const agent = parts.length > 0 || turn.marker != null || live;
+    const agent = parts.length > 0 || turn.marker != null || unfinished;
     return (
-      <article className="turn" data-turn={turn.turn} aria-busy={live}>
+      <article className="turn" data-turn={turn.turn}>
         <div className="e">
           <span className="knot" />
           <div className="who">
@@ -33,27 +34,37 @@ export const SharedTurn = memo(
           </div>
         </div>
         {agent && (
-          <div className={live ? "e live tip" : "e"}>
-            <span className={live ? "knot live" : "knot agent"} />
+          <div className="e">
+            <span className="knot agent" />
             <div className="who">
               <h2>{i18n.t("Agent")}</h2>
-              {live && <span className="k">{i18n.t("Writing")}</span>}
             </div>
             <Parts
               key={turn.answer?.run ?? "none"}
-              parts={parts.map(withoutFiles)}
+              parts={parts.map(withoutFiles).map(atRest)}
               interruptions={turn.answer?.interruptions}
-              live={live}
+              // Nothing moves: what is shown was read a while ago, and nobody knows whether the agent still writes.
+              live={false}
             />
             <Names files={parts.flatMap(filesOf)} />
             {turn.marker != null && <MarkerLine marker={turn.marker} />}
+            {unfinished && (
+              <div className="mk" data-marker="unfinished">
+                <span>
+                  {i18n.t(
+                    "This answer was still being written when this page last loaded it; reload the page to see more.",
+                  )}
+                </span>
+              </div>
+            )}
           </div>
         )}
       </article>
     );
   },
   // What comes again every few seconds is mostly the same.
-  (one, other) => one.live === other.live && JSON.stringify(one.turn) === JSON.stringify(other.turn),
+  (one, other) =>
+    one.unfinished === other.unfinished && JSON.stringify(one.turn) === JSON.stringify(other.turn),
 );
 
 /** Files are named and not handed out: a link opens the words of a session only. */
@@ -75,6 +86,12 @@ function Names({ files }: { files: readonly Attachment[] }) {
 
 function filesOf(part: Part): readonly Attachment[] {
   return "steered" in part ? (part.steered.message.attachments ?? []) : [];
+}
+
+/** Nobody who reads a page knows whether a tool still runs. */
+function atRest(part: Part): Part {
+  if (!("call" in part) || part.call.state !== "running") return part;
+  return { call: { ...part.call, state: "may_have_run" } };
 }
 
 function withoutFiles(part: Part): Part {

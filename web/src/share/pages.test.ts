@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { TurnView } from "../log/types";
-import { isLive, renewed, withEarlier, type Read } from "./pages";
+import { isUnfinished, renewed, withEarlier, type Read } from "./pages";
 
 const turn = (id: number, rest: Partial<TurnView> = {}): TurnView => ({
   turn: id,
@@ -46,9 +46,9 @@ describe("a session that is read by a link", () => {
 
   it("knows what is still being written", () => {
     const answer = { run: 2, parts: [], complete: false };
-    expect(isLive(turn(1))).toBe(true);
-    expect(isLive(turn(1, { answer }))).toBe(true);
-    expect(isLive(turn(1, { answer: { ...answer, complete: true } }))).toBe(false);
-    expect(isLive(turn(1, { marker: { kind: "stopped", run: 2, at: 1, text: "" } }))).toBe(false);
+    expect(isUnfinished(turn(1))).toBe(true);
+    expect(isUnfinished(turn(1, { answer }))).toBe(true);
+    expect(isUnfinished(turn(1, { answer: { ...answer, complete: true } }))).toBe(false);
+    expect(isUnfinished(turn(1, { marker: { kind: "stopped", run: 2, at: 1, text: "" } }))).toBe(false);
   });
 });

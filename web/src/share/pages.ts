@@ -21,7 +21,7 @@ export function withEarlier(known: Read, before: Read): Read {
   return { turns: [...before.turns, ...known.turns], earlier: before.earlier };
 }
 
-/** Whether the answer to the newest turn is still being written. */
-export function isLive(turn: TurnView): boolean {
+/** Whether the answer to the newest turn was still being written when it was read. */
+export function isUnfinished(turn: TurnView): boolean {
   return turn.marker == null && turn.answer?.complete !== true;
 }

@@ -6,18 +6,20 @@ const APART = 2_000;
 
 export const said = createStore<{ text: string }>(() => ({ text: "" }));
 
-let waiting: string[] = [];
+let waiting: { text: string; topic: string | undefined }[] = [];
 let timer: ReturnType<typeof setTimeout> | undefined;
 let last = 0;
 
-export function announce(text: string): void {
-  if (!waiting.includes(text)) waiting.push(text);
+/** Announces a text. It replaces a waiting one of the same topic, which is no longer true. */
+export function announce(text: string, topic?: string): void {
+  waiting = waiting.filter((other) => other.text !== text && (topic === undefined || other.topic !== topic));
+  waiting.push({ text, topic });
   timer ??= setTimeout(speak, Math.max(0, last + APART - Date.now()));
 }
 
 function speak(): void {
   timer = undefined;
   last = Date.now();
-  said.setState({ text: waiting.join(" ") });
+  said.setState({ text: waiting.map(({ text }) => text).join(" ") });
   waiting = [];
 }

@@ -3,10 +3,14 @@
 import { useStore } from "zustand";
 import { createStore } from "zustand/vanilla";
 
+import type { Known } from "../live/store";
+
 export interface Notice {
   text: string;
   /** The server refused, or gave no answer; the latter is over when it is back. */
   kind: "refused" | "unreachable";
+  /** Returns whether its cause is gone; without it, the notice stays until it is closed or a later request succeeds. */
+  isOver?: (known: Known) => boolean;
 }
 
 export interface Ui {

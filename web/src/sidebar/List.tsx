@@ -18,6 +18,7 @@ import { openMenu } from "../sessions/asked";
 import { goOn, lineOf, useLists } from "../sessions/lists";
 import { keepOnly, picked, pickRange, toggle } from "../sessions/picked";
 import type { View } from "../sessions/types";
+import { useKnown } from "../shell/use";
 import { useListKeys } from "./keys";
 import { useMinutes } from "./minutes";
 import { Order, type Row as OneRow } from "./order";
@@ -123,20 +124,26 @@ function sessionOf(target: EventTarget): string | undefined {
 }
 
 /** What stands at the end: that more comes, that it does not, or that there is nothing. */
-function End({ size }: { size: number }) {
+export function End({ size }: { size: number }) {
+  const away = useKnown(({ link }) => link.kind === "away");
   const standing = useLists(({ standing }) => standing);
   const more = useLists(({ more }) => more);
   const view = useLists(({ view }) => view);
   if (standing === "failed") {
     return (
       <p className="none">
-        {i18n.t("The rest of the list could not be read.")}{" "}
+        {size === 0
+          ? i18n.t("The list can't be loaded right now.")
+          : i18n.t("The rest of the list could not be read.")}{" "}
         <button type="button" className="btn sm" onClick={goOn}>
           {i18n.t("Try again")}
         </button>
       </p>
     );
   }
+  // Changes of the list come with the connection, so that it also brings the first page when the server is back.
+  if (more && size === 0 && away)
+    return <p className="dim none">{i18n.t("The list can't be loaded right now.")}</p>;
   if (more) return <p className="dim none">{size === 0 ? i18n.t("Reading the list…") : i18n.t("More…")}</p>;
   if (size > 0) return <div className="pad" />;
   return <p className="dim none">{nothingWords(view)}</p>;

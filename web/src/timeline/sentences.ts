@@ -2,6 +2,7 @@
 
 import { i18n } from "@lingui/core";
 
+import { withoutContinue } from "../conversation/ends";
 import type { DeliveryOutcome, Event, EventOf, InterruptReason, Message, RunEnd } from "../log/types";
 import { variant } from "../log/variants";
 import { countOf } from "../shell/words";
@@ -189,7 +190,9 @@ function endedWords(end: RunEnd): Sentence {
   if (end === "completed") return agent(i18n.t("The answer is complete."));
   const failed = variant(end, "failed");
   if (failed !== undefined)
-    return trouble(i18n.t("The answer could not be finished: {error}", { error: failed.error }));
+    return trouble(
+      i18n.t("The answer could not be finished: {error}", { error: withoutContinue(failed.error) }),
+    );
   const stopped = variant(end, "stopped");
   if (stopped !== undefined) {
     const { by_message, device } = stopped;

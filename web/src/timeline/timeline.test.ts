@@ -100,6 +100,10 @@ test("how a run ended", () => {
     about: "trouble",
     words: "The answer could not be finished: no credit",
   });
+  const advice = { failed: { error: "Cut off. Everything above is kept; Continue tries again." } };
+  expect(ended(advice)).toMatchObject({
+    words: "The answer could not be finished: Cut off. Everything above is kept.",
+  });
   expect(ended({ output_limit: { tokens: 1024 } })).toEqual({
     about: "agent",
     words: "The answer reached the output limit (1,024 tokens).",

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use uuid::Uuid;
 
 use super::client::{Client, Pause};
-use super::terminal::{remark, say};
+use super::terminal::{escaped, remark, say};
 
 pub(crate) async fn run(client: Client, session: Uuid, after: u64, once: bool) -> anyhow::Result<ExitCode> {
     let mut cursor = after;
@@ -17,7 +17,7 @@ pub(crate) async fn run(client: Client, session: Uuid, after: u64, once: bool) -
                     pause = Pause::default();
                     match (event.name.as_str(), event.id) {
                         ("entry", Some(id)) => {
-                            say(&format!("{}\n", event.data))?;
+                            say(&format!("{}\n", escaped(&event.data)))?;
                             cursor = id;
                         }
                         ("caught_up", _) if once => return Ok(ExitCode::SUCCESS),

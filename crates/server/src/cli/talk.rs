@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use session::Stage;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
@@ -34,11 +35,26 @@ pub(crate) struct Teller {
     run: Option<u64>,
     /// Whether a person is asked for the next message.
     prompts: bool,
+    /// The text of the current answer, as it was printed.
+    said: String,
+    /// The text of a run that was asked to continue, while its seam is open.
+    continuation: Option<String>,
+    /// An interruption, printed once it is clear that the run does not resume.
+    interrupted: bool,
 }
 
 impl Teller {
     pub(crate) fn new(from: u64) -> Self {
-        Self { from, in_line: false, reasoning: false, run: None, prompts: false }
+        Self {
+            from,
+            in_line: false,
+            reasoning: false,
+            run: None,
+            prompts: false,
+            said: String::new(),
+            continuation: None,
+            interrupted: false,
+        }
     }
 
     /// One that shows a sign when it is the person's turn.
@@ -55,22 +71,31 @@ impl Teller {
         match kind.as_str() {
             "run_started" => {
                 self.run = entry["seq"].as_u64();
-                if body["cause"] != "resume" {
+                if body["cause"] == "resume" {
+                    // It continues the text that was printed, so nothing is said in between.
+                    self.interrupted = false;
+                } else {
+                    self.settled()?;
                     // The person's own Enter ended the line of the sign.
                     self.in_line &= !self.prompts;
-                } else if !quiet {
-                    self.note("it goes on")?;
+                    if body["cause"] != "continue" {
+                        self.said.clear();
+                    }
                 }
             }
+            "step_started" if body["asked_to_continue"] == true => self.continuation = Some(String::new()),
             "run_ended" => {
                 self.run = None;
                 if !quiet {
                     return self.ended(&body["end"]).map(Some);
                 }
             }
-            "text_added" if !quiet => self.stream(body["text"].as_str().unwrap_or_default(), false)?,
+            "text_added" if !quiet => self.text(body["text"].as_str().unwrap_or_default())?,
+            "text_added" => self.said.push_str(body["text"].as_str().unwrap_or_default()),
             "reasoning_added" if !quiet => self.stream(body["text"].as_str().unwrap_or_default(), true)?,
             "call_asked" if !quiet => {
+                self.close_seam()?;
+                self.said.clear();
                 self.note(&format!(
                     "{} {}",
                     body["tool"].as_str().unwrap_or_default(),
@@ -86,6 +111,42 @@ impl Teller {
         Ok(None)
     }
 
+    /// Prints text of the answer. A continuation is joined to what was printed, as every other reader gets it.
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        let Some(mut continuation) = self.continuation.take() else {
+            self.said.push_str(text);
+            return self.stream(text, false);
+        };
+        continuation.push_str(text);
+        let printed = self.said.len();
+        session::join(&mut self.said, &continuation, Stage::Unfinished);
+        if self.said.len() == printed {
+            self.continuation = Some(continuation);
+            return Ok(());
+        }
+        let new = self.said[printed..].to_owned();
+        self.stream(&new, false)
+    }
+
+    /// Prints what a continuation held back, because no more of it comes.
+    fn close_seam(&mut self) -> io::Result<()> {
+        let Some(continuation) = self.continuation.take() else { return Ok(()) };
+        let printed = self.said.len();
+        session::join(&mut self.said, &continuation, Stage::Completed);
+        let new = self.said[printed..].to_owned();
+        self.stream(&new, false)
+    }
+
+    /// Says that an answer was interrupted, once it does not resume by itself.
+    pub(crate) fn settled(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.interrupted) {
+            self.note(
+                "interrupted; everything above is kept. Continue it in the browser, or send another message",
+            )?;
+        }
+        Ok(())
+    }
+
     fn stream(&mut self, text: &str, reasoning: bool) -> io::Result<()> {
         if self.reasoning != reasoning {
             self.end_line()?;
@@ -98,20 +159,31 @@ impl Teller {
     }
 
     fn ended(&mut self, end: &Value) -> io::Result<Shown> {
-        self.end_line()?;
         if end == "completed" {
+            self.close_seam()?;
+            self.end_line()?;
             self.prompt()?;
             return Ok(Shown::Completed);
         }
+        // What was held back stays so: the next run is asked to continue what was printed.
+        self.continuation = None;
+        if end.get("interrupted").is_some() {
+            self.interrupted = true;
+            return Ok(Shown::NotCompleted);
+        }
+        self.end_line()?;
         if let Some(failed) = end["failed"]["error"].as_str() {
             self.note(failed)?;
             self.prompt()?;
         } else if end.get("stopped").is_some() {
             self.note("stopped; everything above is kept")?;
             self.prompt()?;
+        } else if end.get("output_limit").is_some() {
+            self.note("the output limit was reached; everything above is kept")?;
+            self.prompt()?;
         } else {
-            // Another run follows it.
-            self.note("interrupted; everything above is kept")?;
+            self.note("ended; everything above is kept")?;
+            self.prompt()?;
         }
         Ok(Shown::NotCompleted)
     }
@@ -153,6 +225,7 @@ pub(crate) async fn follow_turn(
                 if event.name == "caught_up"
                     && let Some(shown) = ended
                 {
+                    teller.settled()?;
                     return Ok(shown);
                 }
                 let Some(id) = event.id.filter(|_| event.name == "entry") else { continue };
@@ -304,7 +377,7 @@ async fn follow(shared: Arc<Shared>, from: u64) {
                 }
                 while let Some(event) = events.next().await {
                     pause = Pause::default();
-                    if event.name == "caught_up" && teller.prompt().is_err() {
+                    if event.name == "caught_up" && (teller.settled().is_err() || teller.prompt().is_err()) {
                         return;
                     }
                     let Some(id) = event.id.filter(|_| event.name == "entry") else { continue };

@@ -41,6 +41,19 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
 }
 
+/// A line of JSON in which every character that could change the terminal is escaped.
+pub(crate) fn escaped(json: &str) -> String {
+    let mut line = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character.is_control() {
+            line.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            line.push(character);
+        }
+    }
+    line
+}
+
 /// Tells an error with what led to it.
 pub(crate) fn fail(error: &anyhow::Error) -> ExitCode {
     // A reader that left, as `head` does, is no error of ours.

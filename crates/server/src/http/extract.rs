@@ -1,6 +1,7 @@
 //! How requests are read: body, path and query, each refused with a problem that says why.
 
 use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
+use axum::http::header;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -27,6 +28,25 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
                 Err(Problem::new(code, rejection.body_text()))
             }
         }
+    }
+}
+
+/// A JSON body that may be left out.
+#[derive(Debug)]
+pub(crate) struct OptionalBody<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let has_body = request.headers().contains_key(header::CONTENT_TYPE)
+            || request.headers().get(header::CONTENT_LENGTH).is_some_and(|length| length != "0")
+            || request.headers().contains_key(header::TRANSFER_ENCODING);
+        if !has_body {
+            return Ok(Self(T::default()));
+        }
+        let Body(body) = Body::from_request(request, state).await?;
+        Ok(Self(body))
     }
 }
 

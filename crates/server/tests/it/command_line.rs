@@ -58,7 +58,37 @@ fn a_talk_through_a_pipe_is_answered_to_its_end_and_through_a_restart() {
         .collect();
     let expected: Vec<String> = (1..=60).map(|no| format!("word.{no}")).collect();
     assert_eq!(words, expected);
-    assert!(said(&output).contains("it goes on"), "{}", said(&output));
+    assert!(!said(&output).contains("interrupted"), "it resumed by itself: {}", said(&output));
+}
+
+#[test]
+fn c14_a_sent_message_is_answered_in_one_text_by_a_model_that_repeats() {
+    let mut stage = Stage::new();
+    stage.setup.takes_prefix = false;
+    stage.setup.configure().unwrap();
+    stage.restart();
+    let mut command = stage.setup.command();
+    let send = command
+        .env("EVERTURN_TOKEN", &stage.client.token)
+        .args(["send", "say 60 of word pace 20 code loose"]);
+    let sending = send.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let session = loop {
+        let listed = said(&run(&stage, &["sessions"]));
+        if let Some(line) = listed.lines().find(|line| line.contains('*')) {
+            break line.split_whitespace().next().unwrap().to_owned();
+        }
+    };
+    let mut stream = stage.client.follow(&session, Some(0)).unwrap();
+    for _ in 0..3 {
+        stream.until("text_added").unwrap();
+    }
+    stage.restart();
+    let printed = said(&sending.wait_with_output().unwrap());
+    let answer = crate::stage::text(&stage.view(&session)["turns"][0]);
+    assert_eq!(printed.trim_end(), answer.trim_end());
+    let words = answer.split_whitespace().filter(|word| word.starts_with("word."));
+    let expected: Vec<String> = (1..=60).map(|no| format!("word.{no}")).collect();
+    assert_eq!(words.collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -165,9 +165,17 @@ fn a_session_is_compacted_by_hand() {
     let nothing = compact();
     assert_eq!((nothing.status, &nothing.body["code"]), (409, &json!("nothing_to_compact")));
     let turn = stage.answered(&session, "say 3 of heron");
+    assert_eq!(compact().status, 409, "the newest turn stays in full");
+    stage.answered(&session, "say 2 of stork");
     assert_eq!(compact().status, 200);
     let log = stage.log(&session);
     let compacted = log.iter().find_map(|entry| entry["event"].get("context_compacted")).unwrap();
     assert_eq!(*compacted, json!({ "summary": "Herons", "through": turn }));
-    assert_eq!(stage.view(&session)["turns"].as_array().unwrap().len(), 1, "the transcript stays");
+    assert_eq!(stage.view(&session)["turns"].as_array().unwrap().len(), 2, "the transcript stays");
+    assert_eq!(compact().status, 409, "there is nothing new");
+    // The newest turn is answered again with its own message in the prompt.
+    stage.must("POST", &format!("/sessions/{session}/retry"), &json!({}));
+    stage.client.follow(&session, Some(log.len() as u64)).unwrap().until("run_ended").unwrap();
+    let view = stage.view(&session);
+    assert_eq!(view["turns"][1]["answer"]["parts"][0]["text"], "stork.1 stork.2 ");
 }

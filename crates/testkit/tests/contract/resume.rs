@@ -1,10 +1,10 @@
-//! C14 to C19 and P19: interrupted answers resume and read as one text, Stop pauses the queue, and sessions have
+//! C14 to C20 and P19: interrupted answers resume and read as one text, Stop pauses the queue, and sessions have
 //! provisional names.
 
 use std::time::Duration;
 
 use hub::SessionHandle;
-use session::{Command, Event, InterruptReason, MarkerKind, PostMode, RunCause, View};
+use session::{Command, Event, InterruptReason, MarkerKind, PostMode, PromptMessage, RunCause, View};
 use testkit::{Gate, Script, World, script};
 
 use crate::kit::{cold, count, is_marked, lines, post, reopened};
@@ -270,6 +270,48 @@ fn c18_a_steer_takes_another_step_where_there_was_no_call() {
         "text Les roses sont rouges",
     ];
     assert_eq!(lines(&view), expected);
+}
+
+#[test]
+fn c18_a_steer_waits_until_a_resumed_text_is_finished() {
+    let mut world = World::that_continues();
+    let session = started(&world, script().step().text("Roses are"));
+    world.submit(&session, post("in French", PostMode::Steer));
+    world.agent.add(script().step().text(" red").step_ended().text("Les roses sont rouges").step_ended());
+    let session = drained(&mut world, &session, InterruptReason::RestartTimeout);
+    let view = world.until_quiet(&session);
+    let expected = [
+        "user go +go.txt",
+        "text Roses are red",
+        "steered in French +in French.txt",
+        "text Les roses sont rouges",
+        "at 0.9 marker interrupted",
+    ];
+    assert_eq!(lines(&view), expected);
+}
+
+#[test]
+fn c20_the_turn_that_is_answered_is_in_the_prompt_though_a_summary_covers_it() {
+    let world = World::new();
+    let session = started(&world, script().step().text("Roses are"));
+    world.submit(&session, STOP);
+    let turn = world.view(&session).turns[0].turn;
+    world.submit(&session, Command::CompactContext { summary: "Flowers.".to_owned(), through: turn });
+    world.agent.add(script().step().text(" red"));
+    world.submit(&session, Command::Continue);
+    assert_eq!(texts(&world.until_quiet(&session)), ["Roses are red"]);
+    world.agent.add(script().step().text("Violets are blue"));
+    world.submit(&session, Command::Retry);
+    world.until_quiet(&session);
+    let prompts: Vec<_> =
+        world.agent.requests().iter().map(|request| request.prompt.messages.clone()).collect();
+    let said = |messages: &[PromptMessage]| {
+        let user = messages.iter().any(|message| matches!(message, PromptMessage::User(_)));
+        let begun = messages.iter().any(|message| matches!(message, PromptMessage::Assistant { .. }));
+        (user, begun)
+    };
+    let said: Vec<_> = prompts.iter().map(|messages| said(messages)).collect();
+    assert_eq!(said, [(true, false), (true, true), (true, false)]);
 }
 
 #[test]

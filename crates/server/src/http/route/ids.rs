@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::super::desk::Desk;
-use super::super::error::Problem;
+use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{AtPath, Body};
 use super::super::gate::{Gate, Policy};
 use super::super::wire::Kept;
@@ -54,11 +54,16 @@ async fn add_id(
     Ok(Json(desk.session(session).await?.submit(command).await?.into()))
 }
 
-/// Removes an id from a session. A removed id never leads to another session; removing the last id is an error.
+/// Removes an id from a session. A removed id never leads to another session. The first id can't be removed.
 #[utoipa::path(delete, path = "/api/v1/sessions/{session}/ids/{id}", tag = "sessions",
     operation_id = "remove_session_id", params(("session" = Uuid, Path), ("id" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn remove_id(desk: Desk, AtPath((session, id)): AtPath<(Uuid, Uuid)>) -> Result<Json<Kept>, Problem> {
-    let command = Command::RemoveId { id: SessionId(id) };
-    Ok(Json(desk.session(session).await?.submit(command).await?.into()))
+    let handle = desk.session(session).await?;
+    // Lists, chats and exports name the session by its first id.
+    if handle.state().await?.ids.first() == Some(&SessionId(id)) {
+        let detail = "A session keeps its first id. Erase the session instead.";
+        return Err(Problem::new(ErrorCode::BadRequest, detail));
+    }
+    Ok(Json(handle.submit(Command::RemoveId { id: SessionId(id) }).await?.into()))
 }

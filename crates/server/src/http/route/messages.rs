@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::super::desk::Desk;
 use super::super::error::{ErrorCode, Problem};
-use super::super::extract::{AtPath, Body, Key};
+use super::super::extract::{AtPath, Body, Key, OptionalBody};
 use super::super::gate::{Gate, Policy};
 use super::super::wire::{Kept, MessageBody, PostBody};
 
@@ -113,12 +113,12 @@ struct StopBody {
 /// Stops the current run, keeps its output, and pauses the waiting messages. Without a run, it still pauses them and
 /// keeps an interrupted run from resuming.
 #[utoipa::path(post, path = "/api/v1/sessions/{session}/stop", tag = "messages", params(("session" = Uuid, Path)),
-    request_body = StopBody, security(("token" = [])),
+    request_body = Option<StopBody>, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn stop(
     desk: Desk,
     AtPath(session): AtPath<Uuid>,
-    Body(body): Body<StopBody>,
+    OptionalBody(body): OptionalBody<StopBody>,
 ) -> Result<Json<Kept>, Problem> {
     submit(&desk, session, Command::Stop { run: body.run.map(RunId), device: desk.device() }).await
 }
@@ -133,12 +133,12 @@ struct UndoBody {
 
 /// Takes back the newest turn, or all from one on. They can be put back until something else is said.
 #[utoipa::path(post, path = "/api/v1/sessions/{session}/undo", tag = "messages", params(("session" = Uuid, Path)),
-    request_body = UndoBody, security(("token" = [])),
+    request_body = Option<UndoBody>, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn undo(
     desk: Desk,
     AtPath(session): AtPath<Uuid>,
-    Body(body): Body<UndoBody>,
+    OptionalBody(body): OptionalBody<UndoBody>,
 ) -> Result<Json<Kept>, Problem> {
     submit(&desk, session, Command::Undo { from: body.from.map(TurnId) }).await
 }
@@ -157,20 +157,21 @@ async fn retry(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, 
     submit(&desk, session, Command::Retry).await
 }
 
-/// Goes on after a stop, a failure or an interruption.
+/// Continues the newest answer after a stop, a failure, an interruption or the output limit.
 #[utoipa::path(post, path = "/api/v1/sessions/{session}/continue", tag = "messages", params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn go_on(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
     submit(&desk, session, Command::Continue).await
 }
 
-/// Compacts the context: the model reads a summary in place of the turns so far. The transcript stays as it is.
+/// Compacts the context: the model reads a summary in place of the turns before the newest. The transcript stays as it is.
 #[utoipa::path(post, path = "/api/v1/sessions/{session}/compact", tag = "messages", params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn compact(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
     let compacted = desk.session(session).await?.compact().await?;
     let nothing = || {
-        let detail = "There is nothing to compact: the session has no turns, or an answer is being written.";
+        let detail = "There is nothing to compact: there are no turns before the newest that the model reads in full, or an answer \
+                      or a summary is being written.";
         Problem::new(ErrorCode::NothingToCompact, detail)
     };
     Ok(Json(compacted.ok_or_else(nothing)?.into()))

@@ -56,7 +56,7 @@ fn turn(turn: &Turn) -> super::reference::Turn {
 fn run(run: &session::Run) -> Run {
     let said = run.pieces.iter().map(said).collect();
     let resumed = run.cause == session::RunCause::Resume;
-    Run { id: run.id.0, resumed, last: run.last_at.0, said, end: run.end.clone() }
+    Run { id: run.id.0, resumed, last: run.last_at.0, stepped: run.steps > 0, said, end: run.end.clone() }
 }
 
 fn said(piece: &Piece) -> Said {

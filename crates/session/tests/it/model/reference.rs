@@ -57,6 +57,7 @@ pub(super) struct Run {
     /// It resumed the run before it by itself.
     pub(super) resumed: bool,
     pub(super) last: i64,
+    pub(super) stepped: bool,
     pub(super) said: Vec<Said>,
     pub(super) end: Option<RunEnd>,
 }
@@ -443,7 +444,7 @@ impl Model {
         self.seen.open = Some(id);
         self.seen.active = self.now;
         let resumed = cause == RunCause::Resume;
-        let run = Run { id, resumed, last: self.now, said: Vec::new(), end: None };
+        let run = Run { id, resumed, last: self.now, stepped: false, said: Vec::new(), end: None };
         let turn = self.seen.turns.last_mut().expect("a run is of the newest turn");
         match cause {
             RunCause::Message | RunCause::Retry | RunCause::Other(_) => {
@@ -485,8 +486,9 @@ impl Model {
             Progress::Step { .. } | Progress::StepEnded => {
                 let turn = self.seen.turns.last().expect("the open run has a turn").id;
                 let queue = std::mem::take(&mut self.seen.queue);
+                let finishes_text = *progress != Progress::StepEnded && self.finishes_text(run);
                 let steers = |waiting: &Waiting| {
-                    waiting.mode == PostMode::Steer && waiting.id > turn && !waiting.paused
+                    waiting.mode == PostMode::Steer && waiting.id > turn && !waiting.paused && !finishes_text
                 };
                 let (steered, waits): (Vec<_>, Vec<_>) = queue.into_iter().partition(steers);
                 self.seen.queue = waits;
@@ -498,7 +500,8 @@ impl Model {
                 if takes_a_step {
                     self.event("step_started");
                     let now = self.now;
-                    self.run(run).expect("it is open").last = now;
+                    let open = self.run(run).expect("it is open");
+                    (open.last, open.stepped) = (now, true);
                 }
             }
             Progress::OutputLimit { tokens } => {
@@ -554,6 +557,15 @@ impl Model {
         } else {
             self.event("recovery_attempted");
         }
+    }
+
+    /// Whether a run has not asked its model yet, and will continue a text then.
+    fn finishes_text(&self, id: u64) -> bool {
+        let answers = self.seen.turns.iter().flat_map(|turn| &turn.answers);
+        let runs = answers.filter(|answer| answer.iter().any(|run| run.id == id)).flatten();
+        let runs: Vec<_> = runs.take_while(|run| run.id != id || !run.stepped).collect();
+        let before = runs.iter().filter(|run| run.id != id).flat_map(|run| &run.said);
+        runs.iter().any(|run| run.id == id) && matches!(before.last(), Some(Said::Text(_)))
     }
 
     /// The run, wherever it still is.

@@ -32,6 +32,9 @@ pub(super) struct Size {
     pub(super) patience: f64,
 }
 
+/// How often an answer that still grows is waited for again.
+const GROWING_MAX: usize = 20;
+
 /// How the server is stopped.
 const WAYS: [Way; 3] = [Way::Restart, Way::Shutdown, Way::Kill];
 
@@ -309,12 +312,23 @@ impl<'a> World<'a> {
     fn judge(&mut self, awaited: &[Awaited], sums: &mut Sums) -> anyhow::Result<()> {
         for one in awaited {
             sums.answers += 1;
-            let finished = until("the answer finishes by itself", || {
-                let view = self.view(&one.session)?;
-                let turn = self.newest(&one.session)?;
-                let over = view["run"].is_null() && !will_resume(&view);
-                Ok(over.then_some(turn))
-            });
+            let finish = || {
+                until("the answer finishes by itself", || {
+                    let view = self.view(&one.session)?;
+                    let turn = self.newest(&one.session)?;
+                    let over = view["run"].is_null() && !will_resume(&view);
+                    Ok(over.then_some(turn))
+                })
+            };
+            // A slow answer has time for as long as it grows.
+            let (mut finished, mut length) = (finish(), 0);
+            for _ in 0..GROWING_MAX {
+                let grown = self.newest(&one.session)?.to_string().len();
+                if finished.is_ok() || grown <= length {
+                    break;
+                }
+                (finished, length) = (finish(), grown);
+            }
             let Ok(turn) = finished else {
                 sums.wrong.push(format!("{} never finishes: {}", one.tag, self.newest(&one.session)?));
                 continue;
