@@ -13,7 +13,7 @@ mod point;
 mod process;
 
 pub use mutant::{MUTANTS, Mutant, planted};
-pub use point::{POINTS, counts, fail_next, hit};
+pub use point::{POINTS, counts, fail_next, hit, panic_next};
 pub use process::within;
 #[cfg(feature = "inject")]
 pub use process::{Killed, Process, Within};

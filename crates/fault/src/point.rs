@@ -58,6 +58,8 @@ pub const POINTS: &[&str] = &[
     "stop.before_append",
     "stop.after_append",
     // Behind the append: index, packs, snapshots, trimming.
+    "project.connect",
+    "project.read",
     "search.before_commit",
     "search.after_commit",
     "project.before_commit",
@@ -139,8 +141,12 @@ pub fn counts() -> Vec<(&'static str, u64)> {
 #[cfg(not(feature = "inject"))]
 pub fn fail_next(_name: &'static str) {}
 
+/// Does nothing in a shipped build.
+#[cfg(not(feature = "inject"))]
+pub fn panic_next(_name: &'static str) {}
+
 #[cfg(feature = "inject")]
-pub use armed::{counts, fail_next, hit};
+pub use armed::{counts, fail_next, hit, panic_next};
 
 #[cfg(feature = "inject")]
 mod armed {
@@ -167,8 +173,9 @@ mod armed {
     }
 
     static ARMED: LazyLock<Option<Armed>> = LazyLock::new(read_environment);
-    /// A point whose next hit fails, by the workload's own wish.
+    /// A point whose next hit fails, by the workload's own wish; or panics.
     static FAILS: Mutex<Option<&'static str>> = Mutex::new(None);
+    static PANICS: Mutex<Option<&'static str>> = Mutex::new(None);
     static COUNTS: LazyLock<Mutex<BTreeMap<&'static str, u64>>> = LazyLock::new(Mutex::default);
 
     #[expect(clippy::disallowed_methods, reason = "test builds are armed from the environment")]
@@ -211,6 +218,9 @@ mod armed {
         if fails_now(name) {
             return Err(io::Error::from_raw_os_error(nix::libc::EIO));
         }
+        if PANICS.lock().unwrap_or_else(PoisonError::into_inner).take_if(|wanted| *wanted == name).is_some() {
+            panic!("the point {name} was told to");
+        }
         let Some(armed) = ARMED.as_ref() else { return Ok(()) };
         if armed.name != name || armed.at != count {
             return Ok(());
@@ -237,6 +247,11 @@ mod armed {
     /// Lets the next hit of a point fail, whatever else is armed: a workload that wants a dead store asks for one.
     pub fn fail_next(name: &'static str) {
         *FAILS.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
+    }
+
+    /// Lets the next hit of a point panic.
+    pub fn panic_next(name: &'static str) {
+        *PANICS.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
     }
 
     fn fails_now(name: &'static str) -> bool {

@@ -1,9 +1,11 @@
 //! The one committer of a process: gathers the appends of all sessions while the previous commit is syncing, and
 //! hands them to the store as one batch. When the store is dead it brings it back before anything is tried again.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use store::{Append, AppendError, Dead, Store, StoreError, Urgency};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
@@ -37,7 +39,14 @@ impl Committer {
     pub(crate) fn start(store: Arc<dyn Store>) -> Self {
         let (appends, inbox) = mpsc::unbounded_channel();
         let (back, trouble) = (Arc::new(Notify::new()), watch::Sender::new(None));
-        crate::spawn::spawn(commit(store, inbox, back.clone(), trouble.clone()));
+        let committing = AssertUnwindSafe(commit(store, inbox, back.clone(), trouble.clone()));
+        crate::spawn::spawn(async move {
+            if committing.catch_unwind().await.is_err() {
+                // Nobody could append any more: the next start recovers.
+                tracing::error!("the committer panicked; the process ends");
+                std::process::abort();
+            }
+        });
         Self { appends, back, trouble }
     }
 

@@ -135,6 +135,8 @@ impl SessionHandle {
     pub async fn page(&self, before: Option<TurnId>, count: usize) -> Result<Vec<TurnView>, CommandError> {
         let store = self.hub.store();
         let session = store.open(self.session).await?.session;
+        // No log is that long, and a database holds no such number.
+        let before = before.filter(|turn| i64::try_from(turn.0).is_ok());
         let rows = store.turns(session, before, count).await?;
         let mut log = load::Stretches::new(store, session);
         let mut turns = Vec::with_capacity(rows.len());

@@ -111,10 +111,7 @@ impl Outage {
         }
         let durable: Vec<_> = writer.batch.entries.drain(..links.len()).collect();
         self.caught = self.caught.saturating_sub(durable.len());
-        if let Some(last) = durable.last() {
-            writer.durable = last.link();
-            writer.show(&durable)?;
-        }
+        writer.made_durable(&durable)?;
         Ok(true)
     }
 
@@ -220,10 +217,13 @@ impl Outage {
 
     /// The slot is full: what is caught is kept, the run ends here.
     fn interrupt(&mut self, writer: &mut Writer) -> Result<bool, Stopped> {
-        let last: Link =
-            writer.batch.entries[..self.caught].last().map_or(writer.durable, |entry| entry.link());
         drop(writer.decide(Command::Interrupt { reason: InterruptReason::SpoolFull })?);
-        let end = writer.batch.entries.last().cloned();
+        // The end is linked to the entry before it, which did not fit.
+        let (end, last): (_, Link) = match writer.batch.entries.as_slice() {
+            [.., before, end] => (Some(end.clone()), before.link()),
+            [end] => (Some(end.clone()), writer.durable),
+            [] => (None, writer.durable),
+        };
         if let (Some(end), Some(catcher)) = (end, self.catcher.as_mut())
             && let Err(error) = catcher.add(&last, &[&end])
         {

@@ -334,6 +334,14 @@ impl Catcher {
             put_frame(&mut bytes, self.header.use_no, prev, entry);
             prev = entry.hash;
         }
+        // A frame that could not be read back would be lost without a word.
+        let mut rest = bytes.as_slice();
+        while let Some((_, after)) = take_frame(rest, self.header.use_no) {
+            rest = after;
+        }
+        if !rest.is_empty() {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput).into());
+        }
         let is_end = entries.iter().any(|entry| matches!(entry.event, Event::RunEnded { .. }));
         let room = if is_end { SLOT_BYTES } else { SLOT_BYTES - END_BYTES };
         if self.end + bytes.len() as u64 > room {

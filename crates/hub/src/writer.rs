@@ -580,17 +580,14 @@ impl Writer {
 
     /// Everything in the batch is durable: show it, acknowledge it, perform it, in this order.
     pub(crate) fn finish(&mut self) -> Result<(), Stopped> {
+        let entries = std::mem::take(&mut self.batch.entries);
+        self.made_durable(&entries)?;
         let batch = std::mem::take(&mut self.batch);
-        if let Some(last) = batch.entries.last() {
-            self.durable = last.link();
-            batch.entries.iter().for_each(|entry| metrics::count_event(&entry.event));
-            self.show(&batch.entries)?;
-            if batch.entries.iter().any(|entry| changes::touches(&entry.event)) {
-                self.shared.changes.tell(|| Change::Line(Line::of(self.session, &self.state)));
-            }
-            if batch.entries.iter().any(|entry| deliveries::owes(&entry.event)) {
-                self.shared.deliveries.tell(self.session);
-            }
+        if batch.touches_list {
+            self.shared.changes.tell(|| Change::Line(Line::of(self.session, &self.state)));
+        }
+        if batch.owes_deliveries {
+            self.shared.deliveries.tell(self.session);
         }
         let seq = self.durable.seq;
         fault::hit("accept.before_acknowledge")?;
@@ -601,12 +598,18 @@ impl Writer {
         for effect in batch.effects {
             self.perform(effect)?;
         }
-        self.keep_snapshot(&batch.entries);
+        self.keep_snapshot(&entries);
         Ok(())
     }
 
-    /// Shows durable entries to everyone who follows.
-    pub(crate) fn show(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
+    /// Counts durable entries and shows them to followers, whether their append was answered or found in the log. Lists and
+    /// chats are told once the whole batch is durable.
+    pub(crate) fn made_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
+        let Some(last) = entries.last() else { return Ok(()) };
+        self.durable = last.link();
+        entries.iter().for_each(|entry| metrics::count_event(&entry.event));
+        self.batch.touches_list |= entries.iter().any(|entry| changes::touches(&entry.event));
+        self.batch.owes_deliveries |= entries.iter().any(|entry| deliveries::owes(&entry.event));
         fault::hit("follow.before_publish")?;
         self.followers.publish(entries);
         fault::hit("follow.after_publish")?;

@@ -106,7 +106,8 @@ pub fn make(
         return Err(BackupError::Taken(to.to_owned()));
     }
     let databases = databases(directory.logs_at());
-    if databases.iter().all(|name| !data.join(name).exists()) {
+    let needed = if directory.logs_at() == LogsAt::Here { sqlite::LOGS_FILE } else { PEOPLE_FILE };
+    if !data.join(needed).exists() {
         return Err(BackupError::Nothing(data.to_owned()));
     }
     let aside = to.with_extension("unfinished");

@@ -112,14 +112,14 @@ pub struct DataDirectory(Arc<Entered>);
 #[derive(Debug)]
 struct Entered {
     path: PathBuf,
-    /// None beside another process, which holds the lock and checked the databases itself.
+    /// None beside another process that holds the lock.
     lock: Option<File>,
     logs: LogsAt,
-    /// Whether users must be there already.
+    /// Whether `people.db` must already exist.
     had_people: bool,
     /// Write-ahead logs that a repair goes on without.
     lost: Vec<PathBuf>,
-    /// What the lock file says of each database.
+    /// The recorded state of each database.
     left: [Mutex<Left>; 2],
 }
 
@@ -149,14 +149,17 @@ impl DataDirectory {
         Self::check_versions(path, lock, logs)
     }
 
-    /// Enters a directory, or joins the process that uses it and checked it already.
+    /// Enters a directory, or joins the process that holds its lock without checking again.
     ///
     /// # Errors
     /// Returns the errors of [`Self::enter`], except for a directory in use.
     pub fn enter_shared(path: &Path, logs: LogsAt) -> Result<Self, OpenStoreError> {
         match Self::enter(path, logs) {
             Err(OpenStoreError::InUse(path)) => {
-                Ok(Self(Arc::new(Entered::new(&path, None, logs, false).map_err(Fault::from)?)))
+                // A restore may hold the lock before there are users.
+                let lock = File::open(path.join(LOCK_FILE)).map_err(Fault::from)?;
+                let had_people = had_people(&lock, &path)?;
+                Ok(Self(Arc::new(Entered::new(&path, None, logs, had_people).map_err(Fault::from)?)))
             }
             entered => entered,
         }
@@ -165,17 +168,20 @@ impl DataDirectory {
     /// Enters a directory whose write-ahead logs may be missing or damaged, to continue with what the files have.
     ///
     /// # Errors
-    /// Returns an error if another process uses it, if a database is missing, not ours or of a newer version.
-    pub fn enter_to_repair(path: &Path) -> Result<Self, OpenStoreError> {
+    /// Returns an error if another process uses the directory, or if a database that existed is missing or empty.
+    pub fn enter_to_repair(path: &Path, logs: LogsAt) -> Result<Self, OpenStoreError> {
         let lock = take_lock(path)?;
         let mut lost = Vec::new();
         for database in Database::ALL {
+            if database == Database::Logs && logs == LogsAt::Elsewhere {
+                continue;
+            }
             check_files(&lock, path, database)?;
             let log = wal::path(&path.join(database.file()));
             lost.extend(lost_log(&lock, &log, database)?.map(|_| log));
         }
         let had_people = had_people(&lock, path)?;
-        let entered = Entered::new(path, Some(lock), LogsAt::Here, had_people).map_err(Fault::from)?;
+        let entered = Entered::new(path, Some(lock), logs, had_people).map_err(Fault::from)?;
         Ok(Self(Arc::new(Entered { lost, ..entered })))
     }
 
@@ -238,7 +244,7 @@ impl DataDirectory {
         look(self.path(), database, !self.is_shared()).map(Some)
     }
 
-    /// Refuses to begin anew where users were.
+    /// Returns an error if the directory already had users.
     pub(crate) fn may_have_new_people(&self) -> Result<(), Fault> {
         if self.0.had_people { Err(lost_people(&self.path().join(PEOPLE_FILE))) } else { Ok(()) }
     }
@@ -332,7 +338,7 @@ fn had_people(lock: &File, path: &Path) -> Result<bool, OpenStoreError> {
 fn lost_people(file: &Path) -> Fault {
     Fault::Refused(format!(
         "users, tokens and secrets are missing: {} is missing or empty in a data directory that was used; restore it \
-         from a backup, or remove the file `lock` beside it to start with new users",
+         from a backup, or delete the file `lock` beside it to start without the old users",
         file.display()
     ))
 }
@@ -341,7 +347,7 @@ fn size_of(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |file| file.len())
 }
 
-/// Refuses to begin anew where a database was.
+/// Returns an error if a database that existed is missing or empty.
 fn check_files(lock: &File, path: &Path, database: Database) -> Result<(), Fault> {
     let file = path.join(database.file());
     if left(lock, database)? == Left::Unknown || size_of(&file) > 0 {
@@ -349,7 +355,8 @@ fn check_files(lock: &File, path: &Path, database: Database) -> Result<(), Fault
     }
     match database {
         Database::Logs => Err(Fault::Refused(format!(
-            "there was a store here, and {} is missing or empty; restore it, or remove the file `lock` to begin anew",
+            "{} is missing or empty in a data directory that was used; restore a backup into an empty data directory, or \
+             delete the file `lock` to start with an empty store",
             file.display()
         ))),
         Database::People => Err(lost_people(&file)),
@@ -362,15 +369,15 @@ fn check_log(lock: &File, path: &Path, database: Database) -> Result<(), Fault> 
     match lost_log(lock, &log, database)? {
         None => wal::check(&log),
         Some(lost) => Err(Fault::Refused(format!(
-            "the server did not close {}, and its write-ahead log {} is {lost}, with the latest writes in it; restore the \
-             log, or run `everturn repair` to continue without those writes",
+            "{} was not closed, and its write-ahead log {}, which held the latest writes, is {lost}; restore the log, or \
+             run `everturn repair` to continue without those writes",
             database.file(),
             log.display()
         ))),
     }
 }
 
-/// What became of a write-ahead log that must have the latest writes, if it does not have them.
+/// Returns how a required write-ahead log was lost, if it was.
 fn lost_log(lock: &File, log: &Path, database: Database) -> Result<Option<&'static str>, Fault> {
     Ok(match left(lock, database)? {
         Left::Unknown | Left::Emptied | Left::Closed => None,
@@ -380,7 +387,7 @@ fn lost_log(lock: &File, log: &Path, database: Database) -> Result<Option<&'stat
     })
 }
 
-/// Opens a database to read it. While nobody else uses the directory, this changes nothing there.
+/// Opens a database read-only. Without other users and with an empty log, this creates no file.
 fn look(path: &Path, database: Database, alone: bool) -> Result<Connection, Fault> {
     let file = path.join(database.file());
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -395,7 +402,7 @@ fn look(path: &Path, database: Database, alone: bool) -> Result<Connection, Faul
     Ok(connection)
 }
 
-/// The address of a file that nobody changes while it is open.
+/// Returns the SQLite URI that opens `file` as immutable.
 fn immutable(file: &Path) -> String {
     let mut address = String::from("file:");
     for byte in file.as_os_str().as_encoded_bytes() {

@@ -6,3 +6,8 @@ use std::time::Duration;
 pub(crate) fn observe_commit(took: Duration) {
     metrics::histogram!("everturn_commit_seconds").record(took.as_secs_f64());
 }
+
+/// A session could not be projected, and is tried again.
+pub(crate) fn count_failed_projection() {
+    metrics::counter!("everturn_projection_failures_total").increment(1);
+}

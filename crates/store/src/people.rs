@@ -423,7 +423,7 @@ impl People {
 impl Drop for People {
     fn drop(&mut self) {
         if let Err(error) = self.close() {
-            tracing::warn!(%error, "the database of people was not closed; the next start closes it");
+            tracing::warn!(%error, "failed to close people.db");
         }
     }
 }

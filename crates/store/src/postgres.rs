@@ -102,8 +102,9 @@ impl PostgresStore {
     /// When it cannot be reached, is set up to lose what it acknowledged, or was made by a newer version.
     pub async fn open(settings: &Settings) -> Result<Self, OpenStoreError> {
         let store = Self::connect(settings)?;
-        store.prepare().await?;
+        // Before the schema is touched: another process may use it as it is.
         store.take_lock().await?;
+        store.prepare().await?;
         // The lock proves that every earlier process is gone, so nobody has to wait for its heartbeat to lapse.
         let client = store.client().await.map_err(|error| OpenStoreError::Unreachable(error.to_string()))?;
         client.execute("DELETE FROM nodes", &[]).await.map_err(unreachable)?;
@@ -211,7 +212,21 @@ fn is_local(host: &Host) -> bool {
 }
 
 fn unreachable(error: Fault) -> OpenStoreError {
-    OpenStoreError::Unreachable(error.to_string())
+    OpenStoreError::Unreachable(reason(&error))
+}
+
+/// An error with what the server or the system said. The error alone says only where it was met.
+fn reason(error: &Fault) -> String {
+    if let Some(told) = error.as_db_error() {
+        return format!("{}: {}", told.severity(), told.message());
+    }
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }
 
 async fn migrate(client: &mut Object, schema: &str) -> Result<(), OpenStoreError> {

@@ -133,3 +133,14 @@ fn a_session_gets_a_name_of_the_model_until_a_person_gives_one() {
     stage.answered(session, "say 1 of y");
     assert_eq!(stage.view(session)["title"], "mine");
 }
+
+#[test]
+fn a_page_before_any_number_is_a_page() {
+    let stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    stage.answered(&session, "say 1 of heron");
+    for before in [i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX] {
+        let page = stage.must("GET", &format!("/sessions/{session}/turns?before={before}"), &json!({}));
+        assert_eq!(page["turns"].as_array().unwrap().len(), 1, "{before}");
+    }
+}

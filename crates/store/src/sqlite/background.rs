@@ -7,8 +7,10 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 use session::{Link, Seq, SessionId};
 
+use crate::metrics;
+
 use super::disk::moment;
-use super::project::{self, Due, Packing, Projection, Work};
+use super::project::{self, Due, NotProjected, Packing, Projection, Work};
 use super::request::{PackedSnapshot, answer_with};
 use super::tail::TailSession;
 use super::writer::Writer;
@@ -39,8 +41,15 @@ pub(super) const SESSION_BYTES_MAX: usize = 1024 * 1024;
 const TRIM_ROWS_MAX: i64 = 512;
 /// Sessions handed to the projector at once.
 const IN_FLIGHT_MAX: usize = 32;
+/// Pause before a session that could not be projected is tried again, doubled up to the longest.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Free pages given back to the disk in one go when idle.
 const VACUUM_PAGES: i64 = 2_000;
+
+fn retry_pause(failures: u32) -> Duration {
+    RETRY_PAUSE.saturating_mul(2_u32.saturating_pow(failures)).min(RETRY_PAUSE_MAX)
+}
 
 impl Writer {
     pub(super) fn take_projection(
@@ -48,19 +57,29 @@ impl Writer {
         session: SessionId,
         no: i64,
         life: u64,
-        answer: Result<Box<Projection>, String>,
+        answer: Result<Box<Projection>, NotProjected>,
     ) {
         self.in_flight = self.in_flight.saturating_sub(1);
         // The session may have been erased, or the store died, since it was asked for.
         let Some(active) = self.active.get_mut(&session).filter(|_| life == self.life) else { return };
         match answer {
             Ok(projection) => self.projected.push_back(projection),
-            Err(reason) => {
-                tracing::error!(%session, reason, "the session could not be projected");
-                self.damaged.insert(no);
+            Err(NotProjected::Failed(reason)) => {
+                metrics::count_failed_projection();
+                tracing::warn!(%session, reason, "failed to project the session; retrying");
+                active.in_flight = false;
+                active.pack_due = false;
+                active.retry_at = Some(moment() + retry_pause(active.failures));
+                active.failures = active.failures.saturating_add(1);
+            }
+            Err(NotProjected::Damaged(reason)) => {
+                tracing::error!(%session, reason, "the log of the session is damaged");
                 active.in_flight = false;
                 active.due_since = None;
                 active.pack_due = false;
+                let mut damaged = self.damaged.clone();
+                damaged.insert(no);
+                self.set_damaged(damaged);
             }
         }
     }
@@ -114,9 +133,10 @@ impl Writer {
             let Some(session) = self.due.pop_front() else { return };
             let Some(active) = self.active.get_mut(&session) else { continue };
             active.queued = false;
-            if active.in_flight {
+            if active.in_flight || active.retry_at.is_some_and(|at| at > moment()) {
                 continue;
             }
+            active.retry_at = None;
             let Some(tail) = self.shared.tail().get(active.head.no).cloned() else {
                 active.due_since = None;
                 active.pack_due = false;
@@ -199,6 +219,7 @@ impl Writer {
         drop(tail);
         let Some(active) = self.active.get_mut(&projection.session) else { return };
         active.in_flight = false;
+        active.failures = 0;
         active.head.indexed_to = active.head.indexed_to.max(projection.indexed_to);
         // What came meanwhile is due again.
         let behind = active.indexable_to > active.head.indexed_to;
@@ -242,7 +263,9 @@ impl Writer {
     pub(super) fn tick(&mut self) -> Result<(), Fault> {
         let now = moment();
         let settling = !self.settling.is_empty();
-        let oldest = self.active.values().filter_map(|active| active.due_since).min();
+        // A session that fails again and again must not hold up the runs of all others.
+        let timely = self.active.values().filter(|active| active.retry_at.is_none());
+        let oldest = timely.filter_map(|active| active.due_since).min();
         let lag = oldest
             .map_or(0, |since| i64::try_from(now.duration_since(since).as_micros()).unwrap_or(i64::MAX));
         self.shared.lag_micros.store(lag, Ordering::Relaxed);
@@ -250,12 +273,18 @@ impl Writer {
         let writing = i64::try_from(tail.sessions().count()).unwrap_or(i64::MAX);
         let keep_from = tail.next_row - TAIL_ROWS_MAX.max(writing.saturating_mul(TAIL_ROWS_PER_SESSION));
         for (session, active) in &mut self.active {
+            let retries = active.retry_at.is_some_and(|at| at <= now);
+            if retries && active.due_since.is_some() && !active.queued {
+                active.queued = true;
+                self.due.push_back(*session);
+            }
             let idle = now.duration_since(active.last_append) >= IDLE && !active.run_open;
             let Some(first_row) = tail.get(active.head.no).and_then(TailSession::first_row) else { continue };
             // What is damaged stays in the tail as it is.
             let sound = !self.damaged.contains(&active.head.no);
             let wanted = sound && (settling || idle || first_row < keep_from);
-            if wanted && !active.in_flight && !active.pack_due {
+            let waits = active.retry_at.is_some_and(|at| at > now);
+            if wanted && !active.in_flight && !active.pack_due && !waits {
                 active.pack_due = true;
                 if !active.queued {
                     active.queued = true;

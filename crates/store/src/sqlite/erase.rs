@@ -119,7 +119,7 @@ impl Writer {
     /// A trunk keeps part of its tail, so what is known of the tail is read anew.
     fn reload_tail(&mut self, connection: &Connection) -> Result<(), Fault> {
         let loaded = load::tail(connection)?;
-        self.damaged = loaded.damaged;
+        self.set_damaged(loaded.damaged);
         *self.shared.tail() = loaded.tail;
         Ok(())
     }

@@ -1,11 +1,13 @@
 //! What follows behind the append, off the writing thread: reads what is new of sessions, packs it, makes its words
 //! findable, and prepares what the index takes. The writing thread only stores the result.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ErrorCode, params};
 use session::{Entry, Event, Link, Seq, SessionId};
 
 use crate::catalog::{Document, TurnRow};
@@ -71,6 +73,29 @@ pub(super) struct Projection {
     pub(super) inherited: Vec<TurnRow>,
     pub(super) indexed_to: Seq,
     pub(super) packs: Vec<Pack>,
+}
+
+/// Why a session was not projected.
+#[derive(Debug)]
+pub(super) enum NotProjected {
+    /// Its log is damaged, as a broken chain or SQLite itself proves.
+    Damaged(String),
+    /// Anything else, such as a want of descriptors: it is tried again.
+    Failed(String),
+}
+
+impl From<Fault> for NotProjected {
+    fn from(fault: Fault) -> Self {
+        let damaged = match &fault {
+            Fault::Damaged(_) => true,
+            Fault::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+            ),
+            Fault::Io(_) | Fault::Refused(_) => false,
+        };
+        if damaged { Self::Damaged(fault.to_string()) } else { Self::Failed(fault.to_string()) }
+    }
 }
 
 /// A pack to store.
@@ -188,26 +213,36 @@ impl Projector {
             }
             Err(fault) => dues.iter().map(|_| Err(Fault::Refused(fault.to_string()))).collect(),
         };
+        let search = &mut self.search;
         let documents: Vec<(i64, &Document)> = projected
             .iter()
             .flatten()
             .flat_map(|projection| projection.documents.iter().map(|document| (projection.no, document)))
             .collect();
-        let search_commits = self.search.store(&documents);
+        let search_commits = catch_unwind(AssertUnwindSafe(|| search.store(&documents)));
+        let search_commits = search_commits.unwrap_or_else(|panic| self.search.fail(&panicked(&*panic)));
         self.note_search();
         for projection in projected.iter_mut().flatten() {
             projection.search_commits = search_commits;
             projection.documents = Vec::new();
         }
         for ((session, no, life), projected) in asked.into_iter().zip(projected) {
-            let answer = projected.map(Box::new).map_err(|fault| fault.to_string());
+            let answer = projected.map(Box::new).map_err(NotProjected::from);
             self.tell(Request::Projected { session, no, life, answer })?;
         }
         Ok(())
     }
 }
 
+/// What a panic says. It is caught for one session, so that the others are still projected.
+fn panicked(panic: &(dyn Any + Send)) -> Fault {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Fault::Refused(format!("panicked: {}", text.unwrap_or("for an unknown reason")))
+}
+
 fn connect(shared: &Shared) -> Result<Connection, Fault> {
+    fault::hit("project.connect")?;
     let connection = connect_to_read(&shared.database())?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     Ok(connection)
@@ -228,7 +263,11 @@ fn project_all(
             return dues.into_iter().map(failed).collect();
         }
     };
-    let projected = dues.into_iter().zip(tails).map(|(due, tails)| project(&transaction, due, tails?));
+    let projected = dues.into_iter().zip(tails).map(|(due, tails)| {
+        let tails = tails?;
+        let projected = catch_unwind(AssertUnwindSafe(|| project(&transaction, due, tails)));
+        projected.unwrap_or_else(|panic| Err(panicked(&*panic)))
+    });
     projected.collect()
 }
 
@@ -237,6 +276,7 @@ fn project(
     due: Due,
     mut tails: Vec<(i64, TailSession)>,
 ) -> Result<Projection, Fault> {
+    fault::hit("project.read")?;
     let Due { session, no, indexed_to, tail, packing, .. } = due;
     tails.retain(|(of, _)| *of != no);
     let after = match packing {

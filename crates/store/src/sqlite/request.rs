@@ -9,7 +9,7 @@ use crate::catalog::ListRow;
 use crate::error::{AppendError, ClaimError, Dead, StoreError};
 use crate::{Append, Binding, Bound, Claim, Claiming, Snapshot};
 
-use super::project::Projection;
+use super::project::{NotProjected, Projection};
 
 pub(super) type Answer<T> = oneshot::Sender<T>;
 
@@ -63,7 +63,7 @@ pub(super) enum Request {
         session: SessionId,
         no: i64,
         life: u64,
-        answer: Result<Box<Projection>, String>,
+        answer: Result<Box<Projection>, NotProjected>,
     },
     Forgotten {
         no: i64,

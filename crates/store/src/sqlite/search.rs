@@ -221,7 +221,7 @@ impl Search {
     }
 
     /// Gives the file up. Words of erased sessions must not stay in one that nobody can write.
-    fn fail(&mut self, fault: &Fault) -> Option<u64> {
+    pub(super) fn fail(&mut self, fault: &Fault) -> Option<u64> {
         tracing::error!(reason = %fault, "search is off; the next start makes its words anew from the logs");
         self.connection = None;
         if let Err(error) = remove(&self.path) {

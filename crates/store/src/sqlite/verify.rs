@@ -134,8 +134,6 @@ struct Work<'a> {
 impl Work<'_> {
     fn take_part(&self, progress: VerifyProgress<'_>) -> Result<(), Fault> {
         let mut connection = connect_to_read(self.path)?;
-        // The pages are read once, in the order in which they stand.
-        connection.pragma_update(None, "mmap_size", 1_i64 << 40)?;
         let mut batch = self.batch();
         while !batch.is_empty() {
             let transaction = connection.transaction()?;

@@ -4,6 +4,7 @@
 //! brings it back, by reading from the disk anew. SQLite itself would carry on after a failed sync.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -42,6 +43,9 @@ pub(super) struct Active {
     pub(super) queued: bool,
     pub(super) run_open: bool,
     pub(super) last_append: Instant,
+    /// Failed tries to project it in a row, and when the next one is due.
+    pub(super) failures: u32,
+    pub(super) retry_at: Option<Instant>,
 }
 
 /// The state of the writing thread.
@@ -135,7 +139,11 @@ impl Writer {
         writer.projector = Some(projector);
         writer.forget_doomed()?;
         let thread = std::thread::Builder::new().name("everturn-store".to_owned()).spawn(move || {
-            writer.run(&inbox);
+            if catch_unwind(AssertUnwindSafe(|| writer.run(&inbox))).is_err() {
+                // Nobody could write any more, and nobody would be told: the next start recovers.
+                tracing::error!("the writing thread of the store panicked; the process ends");
+                std::process::abort();
+            }
             drop(writer);
             drop(inbox);
             // The projector ends once its channel is closed; a panic in it was its own report.
@@ -164,8 +172,7 @@ impl Writer {
             let active = Active::new(head, &loaded.tail);
             self.active.insert(session, active);
         }
-        self.damaged = loaded.damaged;
-        self.shared.damaged.store(self.damaged.len() as u64, Ordering::Relaxed);
+        self.set_damaged(loaded.damaged);
         *self.shared.tail() = loaded.tail;
         self.connection = Some(connection);
         Ok(())
@@ -248,6 +255,12 @@ impl Writer {
                 self.slow.push_back(slow);
             }
         }
+    }
+
+    /// Notes which logs are damaged, for health and metrics too.
+    pub(super) fn set_damaged(&mut self, damaged: HashSet<i64>) {
+        self.shared.damaged.store(damaged.len() as u64, Ordering::Relaxed);
+        self.damaged = damaged;
     }
 
     fn alive(&self) -> Result<(), StoreError> {
@@ -621,6 +634,8 @@ impl Active {
             queued: false,
             run_open: false,
             last_append: now,
+            failures: 0,
+            retry_at: None,
         }
     }
 }

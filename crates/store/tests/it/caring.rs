@@ -25,7 +25,7 @@ fn shared(directory: &Path) -> DataDirectory {
 }
 
 fn repair_in(directory: &Path) -> Result<Repaired, OpenStoreError> {
-    repair(&DataDirectory::enter_to_repair(directory)?, 1, NOW)
+    repair(&DataDirectory::enter_to_repair(directory, LogsAt::Here)?, 1, NOW)
 }
 
 fn verified(directory: &Path) -> Verified {

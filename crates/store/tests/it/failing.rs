@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use rusqlite::Connection;
-use session::{Command, Progress, Seq, Time};
+use session::{Command, Progress, Seq, SessionId, Time};
 use store::blob::Blobs;
 use store::conformance::Author;
 use store::sqlite::{Settings, SqliteStore};
@@ -142,4 +142,46 @@ async fn a_changed_pack_is_noticed_and_stops_its_session_alone() {
         store.settle().await.unwrap();
         sound.assert_read(&store).await;
     }
+}
+
+/// Waits until the turn of a session is in the index.
+async fn indexed(store: &SqliteStore, session: SessionId) {
+    while store.turns(session, None, 10).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_transient_error_of_the_projector_damages_nothing() {
+    // Only the whole workspace is built with points that fail.
+    if !fault::INJECTED {
+        return;
+    }
+    for point in ["project.connect", "project.read"] {
+        let directory = TempDir::new().unwrap();
+        let store = SqliteStore::open(settings(directory.path())).unwrap();
+        fault::fail_next(point);
+        let mut author = Author::create(&store, session_id(1)).await;
+        author.turn(&store, "question", "answer").await;
+        indexed(&store, session_id(1)).await;
+        assert_eq!(store.health().damaged, 0, "{point}");
+        store.claim(session_id(1), node(2), Claiming::Existing, NOW).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_panic_of_the_projector_stops_no_session() {
+    if !fault::INJECTED {
+        return;
+    }
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    fault::panic_next("project.read");
+    let mut one = Author::create(&store, session_id(1)).await;
+    one.turn(&store, "question", "answer").await;
+    let mut two = Author::create(&store, session_id(2)).await;
+    two.turn(&store, "question", "answer").await;
+    indexed(&store, session_id(1)).await;
+    indexed(&store, session_id(2)).await;
+    assert_eq!(store.health().damaged, 0);
 }

@@ -11,6 +11,7 @@ use session::{Time, UserId};
 use store::conformance::Author;
 use store::directory::{DataDirectory, LogsAt};
 use store::people::{By, People, Role};
+use store::postgres::PostgresStore;
 use store::sqlite::{OpenStoreError, SqliteStore};
 use store::{Claiming, LogStore};
 use tempfile::TempDir;
@@ -199,10 +200,10 @@ async fn a_lost_or_emptied_write_ahead_log_is_refused() {
         assert!(fs::metadata(&log).unwrap().len() > 0, "{database} has a log");
         fs::write(&log, b"").unwrap();
         let refused = refused_twice(directory.path());
-        assert!(refused.contains("-wal is empty") && refused.contains("everturn repair"), "{refused}");
+        assert!(refused.contains(", is empty;") && refused.contains("everturn repair"), "{refused}");
         fs::remove_file(&log).unwrap();
         let refused = refused_twice(directory.path());
-        assert!(refused.contains("-wal is missing") && refused.contains("everturn repair"), "{refused}");
+        assert!(refused.contains(", is missing;") && refused.contains("everturn repair"), "{refused}");
     }
 }
 
@@ -304,4 +305,36 @@ async fn a_restart_does_not_wait_for_the_heartbeat_of_the_process_before() {
     let store = SqliteStore::open(settings(directory.path())).unwrap();
     let claim = store.claim(session_id(1), node(2), Claiming::Existing, now).await.unwrap();
     assert!(claim.epoch > author.claim.epoch);
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "tests are told by their environment")]
+async fn postgres_is_not_migrated_while_another_process_uses_it() {
+    let url = std::env::var("TEST_POSTGRES").expect("run it with `just test`");
+    let schema = format!("s{}", uuid::Uuid::now_v7().simple());
+    let settings = store::postgres::Settings { url: url.clone(), schema: schema.clone() };
+    let first = PostgresStore::open(&settings).await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let newest = || async {
+        let sql = format!("SELECT max(version) FROM {schema}.migrations");
+        client.query_one(&sql, &[]).await.unwrap().get::<_, i32>(0)
+    };
+    let before = newest().await;
+    // As if the first process were of an earlier version.
+    client.execute(&format!("DELETE FROM {schema}.migrations WHERE version = {before}"), &[]).await.unwrap();
+    let refused = PostgresStore::open(&settings).await.expect_err("it must be refused").to_string();
+    assert!(refused.contains("another process uses the store"), "{refused}");
+    assert_eq!(newest().await, before - 1, "nothing was migrated");
+    drop(first);
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "tests are told by their environment")]
+async fn postgres_says_why_it_cannot_be_reached() {
+    let url = std::env::var("TEST_POSTGRES").expect("run it with `just test`");
+    let url = url.replace("dbname=postgres", "dbname=nowhere");
+    let settings = store::postgres::Settings { url, schema: "everturn".to_owned() };
+    let refused = PostgresStore::open(&settings).await.expect_err("it must be refused").to_string();
+    assert!(refused.contains("database \"nowhere\" does not exist"), "{refused}");
 }

@@ -1,9 +1,13 @@
 //! P1, P8, P11, P12 and P13: what was accepted is kept, and a run's end comes last, however it failed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use hub::{CommandError, Create};
-use session::{Command, Event, Flag, Message, PostMode, Session, SessionId};
+use hub::{CommandError, Create, Hub};
+use session::{Command, Event, Flag, FromChat, Message, PostMode, Session, SessionId};
+use store::memory::MemoryStore;
+use testkit::agent::ScriptedAgent;
+use testkit::clock::HandClock;
 use testkit::{Gate, World, script};
 use uuid::Uuid;
 
@@ -214,4 +218,23 @@ fn p13_a_command_that_is_refused_leaves_the_run_alone() {
     go_on.open();
     assert_eq!(lines(&world.until_quiet(&session)), ["user go +go.txt", "text one two three"]);
     assert_eq!(count(&world.log(&session), |event| matches!(event, Event::RunEnded { .. })), 1);
+}
+
+#[tokio::test]
+async fn p1_an_answer_is_owed_to_its_chat_after_an_append_of_unknown_outcome() {
+    let place = tempfile::tempdir().unwrap();
+    let store = Arc::new(MemoryStore::new());
+    let settings = hub::Settings::new(place.path().join("spool"));
+    let (agent, clock) = (Arc::new(ScriptedAgent::default()), Arc::new(HandClock::default()));
+    let hub = Hub::start(store.clone(), agent, clock, settings).await.unwrap();
+    let session = hub.create(Create::default()).await.unwrap();
+    let mut owing = hub.follow_owing();
+    // The append is durable, and nobody is told so.
+    store.faults().lose_next_answer();
+    let chat = "main:telegram:direct:7".to_owned();
+    let from = FromChat { chat, message: "1".to_owned(), peer: "7".to_owned(), sender: None };
+    let message = Message { from: Some(Box::new(from)), ..Message::text("hello") };
+    session.submit(Command::PostMessage { message, mode: PostMode::Queue, key: None }).await.unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(10), owing.next()).await;
+    assert_eq!(told.unwrap().unwrap(), session.session());
 }
