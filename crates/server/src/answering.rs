@@ -29,12 +29,11 @@ impl Answering {
     fn agent(&self, user: UserId, project: Option<ProjectId>, named: bool) -> Result<Agent, String> {
         let unread = |error: store::people::PeopleError| {
             tracing::error!(reason = %error, "failed to read user and project");
-            "The settings of the user or the project could not be read. The message is kept; try again."
-                .to_owned()
+            "The user or project settings couldn't be read. Try again.".to_owned()
         };
         let user_now = self.people.user(user).map_err(unread)?;
         if user_now.is_none_or(|(user, _)| user.disabled) {
-            return Err("The user is disabled. The message is kept.".to_owned());
+            return Err("The account that owns this session is disabled or no longer exists.".to_owned());
         }
         // A project that is gone says nothing.
         let project = project.map(|project| self.people.project(user, project)).transpose();

@@ -67,10 +67,10 @@ async fn open_store(config: &Config, directory: &DataDirectory) -> anyhow::Resul
     Ok(Arc::new(opening.await?.with_context(|| format!("open {}", config.data.display()))?))
 }
 
-/// The store on a PostgreSQL server.
+/// Opens the store on a PostgreSQL server.
 ///
 /// # Errors
-/// Returns an error if it cannot be reached, or another process uses it.
+/// Returns an error if the server cannot be reached or another process uses the store.
 pub(crate) async fn open_postgres(url: &str) -> anyhow::Result<PostgresStore> {
     let settings = store::postgres::Settings { url: url.to_owned(), schema: "everturn".to_owned() };
     PostgresStore::open(&settings).await.context("open the store on PostgreSQL")
@@ -206,7 +206,7 @@ impl Server {
         }
         drop(tokio::time::timeout(left(), self.hub.close()).await);
         if let Err(error) = people.close() {
-            tracing::warn!(%error, "the database of people was not closed; the next start closes it");
+            tracing::warn!(%error, "failed to close people.db");
         }
         tracing::info!("stopped");
         how

@@ -309,7 +309,7 @@ impl Config {
     /// Enters the data directory alone, as a server does.
     ///
     /// # Errors
-    /// Returns an error if another process uses it, or if something that was kept there is missing or damaged.
+    /// Returns an error if another process uses it, or if a database or its write-ahead log is missing or damaged.
     pub(crate) fn enter(&self) -> anyhow::Result<DataDirectory> {
         self.make_data()?;
         DataDirectory::enter(&self.data, self.logs_at())
@@ -319,7 +319,7 @@ impl Config {
     /// Enters the data directory, also while a server uses it.
     ///
     /// # Errors
-    /// Returns an error if something that was kept there is missing or damaged.
+    /// Returns an error if a database or its write-ahead log is missing or damaged.
     pub(crate) fn enter_shared(&self) -> anyhow::Result<DataDirectory> {
         self.make_data()?;
         DataDirectory::enter_shared(&self.data, self.logs_at())

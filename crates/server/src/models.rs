@@ -69,7 +69,9 @@ fn key_source(
             Arc::new(ApiKey::new(text.trim()))
         }
         (None, None, Some(name)) => {
-            let vault = vault.with_context(|| format!("there is no secret `{name}`"))?.clone();
+            let vault = vault
+                .with_context(|| format!("secret `{name}` is not set; run `everturn secret set {name}`"))?
+                .clone();
             Arc::new(NamedSecret { vault, name: name.clone() })
         }
         _ => bail!("give one of `key_env`, `key_file` and `key_secret`"),

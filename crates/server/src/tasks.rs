@@ -159,16 +159,13 @@ impl Tasks {
         };
         let made = backup::make(&self.config.enter_shared()?, &to, SystemClock.now(), &mut progress)?;
         upkeep::note_backup(&self.people, people::by(Some(user)), &to)?;
-        let what = match made.has_sessions() {
-            true => format!("{} sessions and {} attachments", made.sessions, made.attachments),
-            false => "users and settings".to_owned(),
+        let key = "The backup does not include `secrets.key`; keep a copy elsewhere.";
+        let to = to.display();
+        let told = if made.has_sessions() {
+            format!("Copied {} sessions and {} attachments to {to}. {key}", made.sessions, made.attachments)
+        } else {
+            format!("Copied users, access and settings to {to}. {} {key}", upkeep::SESSIONS_ON_POSTGRES)
         };
-        let elsewhere =
-            if made.has_sessions() { String::new() } else { format!(" {}", upkeep::SESSIONS_ON_POSTGRES) };
-        let told = format!(
-            "Copied {what} to {}.{elsewhere} The key of the secrets is not in it; keep a copy of `secrets.key` elsewhere.",
-            to.display()
-        );
         Ok((TaskState::Done, told))
     }
 

@@ -12,9 +12,9 @@ use crate::config::Config;
 /// Bytes of the path of a folder.
 const PLACE_BYTES_MAX: usize = 4_096;
 
-/// What a backup of a server on PostgreSQL leaves out, and how to back that up.
-pub(crate) const SESSIONS_ON_POSTGRES: &str = "Sessions and attachments are on PostgreSQL and not in it: back them up with \
-    `pg_dump --schema=everturn`.";
+/// Told with a backup of a server on PostgreSQL.
+pub(crate) const SESSIONS_ON_POSTGRES: &str = "Sessions and attachments are in PostgreSQL and not part of this backup. Back \
+    them up with `pg_dump --schema=everturn`.";
 
 /// Why sessions that are on PostgreSQL are not verified.
 pub(crate) fn can_be_verified(config: &Config) -> Result<(), String> {

@@ -80,7 +80,7 @@ pub enum Rejected {
     NothingToPutBack,
     #[error("there is no turn to answer again")]
     NothingToRetry,
-    #[error("there is nothing to continue: the newest answer is complete or still being written")]
+    #[error("there is nothing to continue: no answer was cut short, or one is being written")]
     NothingToContinue,
     #[error("the run is over")]
     RunOver,
@@ -287,14 +287,14 @@ fn resumed_from(turn: &Turn, open: &Run, run: RunId) -> bool {
     at.is_some_and(|at| answer[at + 1..].iter().all(|one| one.cause == RunCause::Resume))
 }
 
-/// Whether the answer that a run gives or goes on with holds anything of the agent's.
-/// Whether a run continues a text of its turn in the middle.
+/// Returns whether `run` continues text that an earlier run left unfinished.
 fn continues_text(turn: &Turn, run: RunId) -> bool {
     let runs = turn.answers().find(|runs| runs.iter().any(|known| known.id == run)).unwrap_or_default();
     let before = runs.iter().take_while(|known| known.id != run).flat_map(|known| &known.pieces);
     matches!(before.last(), Some(Piece::Text(_)))
 }
 
+/// Whether the answer that a run gives or goes on with holds anything of the agent's.
 fn said_anything(turn: &Turn, run: RunId) -> bool {
     let answer = turn.answers().find(|runs| runs.iter().any(|one| one.id == run)).unwrap_or_default();
     answer.iter().any(Run::has_output)

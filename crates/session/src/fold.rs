@@ -400,7 +400,7 @@ fn name_provisionally(session: &mut Session, message: &Message) {
     }
 }
 
-/// The first line of a text that shows anything, without control characters, cut between words where it is long.
+/// Returns the first visible line of `text`, without control and bidi characters, cut between words if it is long.
 pub fn provisional_title(text: &str) -> Option<String> {
     let shown = |line: &str| {
         let line: String = line.chars().filter(|char| !char.is_control() && !turns_text(*char)).collect();

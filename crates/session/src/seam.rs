@@ -180,7 +180,7 @@ fn between_words(previous: &str, rest: &str, before: char, after: char) -> Seam 
     Seam { dropped: 0, separator: if new_word { " " } else { "" } }
 }
 
-/// Whether a text ends inside an address, a path or a name of a program, which has no spaces.
+/// Returns whether `text` ends inside a URL, path or code identifier.
 fn in_identifier(text: &str) -> bool {
     let word = last(text, WINDOW).rsplit(char::is_whitespace).next().unwrap_or_default();
     word.contains(['.', '/', ':', '@', '_', '=', '+', '`', '\\', '#', '&', '?', '%'])
@@ -257,7 +257,7 @@ fn fence(line: &str) -> Option<(char, usize, &str)> {
     fits.then_some((sign, count, info))
 }
 
-/// The fence of the code block that a text ends in, if it does: its character, and how many of them.
+/// Returns the character and length of the fence that is still open at the end of `text`, if any.
 fn open_fence(text: &str) -> Option<(char, usize)> {
     let mut open: Option<(char, usize)> = None;
     for line in text.split('\n') {

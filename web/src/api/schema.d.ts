@@ -1009,7 +1009,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Compacts the context: the model reads a summary in place of the turns before the newest. The transcript stays as it is. */
+        /** Compacts the context: the model reads a summary in place of all turns before the newest one. The transcript stays as it is. */
         post: operations["compact"];
         delete?: never;
         options?: never;

@@ -145,7 +145,7 @@ function betweenWords(previous: string, rest: string, before: string, after: str
   return { dropped: 0, separator: isNew ? " " : "" };
 }
 
-/** Whether a text ends inside an address, a path or a name of a program, which has no spaces. */
+/** Returns whether `text` ends inside a URL, path or code identifier. */
 function inIdentifier(text: string): boolean {
   const word =
     last(text, WINDOW)
@@ -225,7 +225,7 @@ function fence(line: string): Fence | undefined {
   return sign === "`" && info.includes("`") ? undefined : { sign, count: signs.length, info };
 }
 
-/** The fence of the code block that a text ends in, if it does. */
+/** Returns the fence that is still open at the end of `text`, if any. */
 function openBlock(text: string): Fence | undefined {
   let open: Fence | undefined;
   for (const [line] of text.matchAll(/(?<=^|\n) {0,3}(?:`{3}|~{3})[^\n]*/g)) {

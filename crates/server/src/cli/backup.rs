@@ -26,7 +26,7 @@ pub(crate) fn make(config: &Config, to: &Path) -> anyhow::Result<ExitCode> {
     if config.postgres.is_some() {
         remark(upkeep::SESSIONS_ON_POSTGRES);
     }
-    remark("The key of the secrets is not in it; keep a copy of `secrets.key` elsewhere.");
+    remark("The backup does not include `secrets.key`; keep a copy elsewhere.");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -36,11 +36,14 @@ fn summary(manifest: &Manifest) -> String {
 
 pub(crate) fn restore(config: &Config, from: &Path) -> anyhow::Result<ExitCode> {
     let has_sessions = backup::look(from)?.has_sessions();
+    let on_postgres = config.postgres.is_some();
     ensure!(
-        has_sessions == config.postgres.is_none(),
-        "the backup {} sessions, and `postgres` is {}; nothing was changed",
-        if has_sessions { "has" } else { "has no" },
-        if has_sessions { "set" } else { "not set" }
+        !(has_sessions && on_postgres),
+        "the backup contains sessions, but `postgres` is set; nothing was changed"
+    );
+    ensure!(
+        has_sessions || on_postgres,
+        "the backup contains no sessions, but `postgres` is not set; nothing was changed"
     );
     let mut random = [0; 2];
     getrandom::fill(&mut random)?;
@@ -51,7 +54,7 @@ pub(crate) fn restore(config: &Config, from: &Path) -> anyhow::Result<ExitCode> 
     people::open(&config.enter()?)?.note(by_hand(), "restored", &from.display().to_string())?;
     say(&format!("restored {} {}\n", config.data.display(), summary(&manifest)))?;
     if config.postgres.is_some() {
-        remark("Sessions and attachments are on PostgreSQL: restore them with `pg_restore`.");
+        remark("Sessions and attachments are in PostgreSQL; restore them with `pg_restore`.");
         return Ok(ExitCode::SUCCESS);
     }
     verify::run(config)

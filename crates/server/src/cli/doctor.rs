@@ -69,7 +69,7 @@ pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode
     let entered = match entered {
         Ok(entered) => entered,
         Err(error) => {
-            let advice = "nothing was changed; `docs/operations.md` says what to do";
+            let advice = "no database was changed; see \"Verifying and repairing\" in docs/operations.md";
             report.line("store", &format!("{error:#}"), Verdict::Wrong, advice)?;
             say("doctor found something wrong\n")?;
             return Ok(ExitCode::FAILURE);
@@ -95,7 +95,7 @@ pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode
     let verdict = if offered.is_empty() { Verdict::Careful } else { Verdict::Ok };
     let advice = "the server starts without one; add one under Settings, or `everturn init` asks for one";
     report.line("models", &offered.len().to_string(), verdict, advice)?;
-    // Opening the vault makes its key; a check makes nothing that no model needs.
+    // Opening the vault creates its key, so open it only if a model needs a secret.
     let vault = match people.filter(|_| offered.iter().any(|model| model.key_secret.is_some())) {
         Some(people) => Some(Arc::new(Vault::open(&config.data, people)?)),
         None => None,

@@ -141,7 +141,7 @@ impl Teller {
     pub(crate) fn settled(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.interrupted) {
             self.note(
-                "interrupted; everything above is kept. Continue it in the browser, or send another message",
+                "interrupted; everything above is kept; continue in the browser or send another message",
             )?;
         }
         Ok(())
@@ -165,7 +165,7 @@ impl Teller {
             self.prompt()?;
             return Ok(Shown::Completed);
         }
-        // What was held back stays so: the next run is asked to continue what was printed.
+        // Held-back text stays unprinted: the next run is asked to continue the printed text.
         self.continuation = None;
         if end.get("interrupted").is_some() {
             self.interrupted = true;

@@ -41,7 +41,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
 }
 
-/// A line of JSON in which every character that could change the terminal is escaped.
+/// Escapes the control characters in a line of JSON.
 pub(crate) fn escaped(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
     for character in json.chars() {

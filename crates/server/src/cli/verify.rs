@@ -4,9 +4,8 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use anyhow::bail;
 use hub::{Clock, SystemClock};
-use store::directory::DataDirectory;
+use store::directory::{DataDirectory, LogsAt};
 use store::sqlite::{self, Trouble};
 
 use super::terminal::{Meter, remark, say};
@@ -50,16 +49,25 @@ fn tell(troubles: &[Trouble]) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(crate) fn repair(config: &Config) -> anyhow::Result<ExitCode> {
-    if config.postgres.is_some() {
-        bail!("sessions are on PostgreSQL; `repair` mends SQLite only");
+fn tell_lost(directory: &DataDirectory) -> anyhow::Result<()> {
+    for log in directory.lost_logs() {
+        say(&format!("write-ahead log lost: {}; continued without the writes in it\n", log.display()))?;
     }
-    let directory = DataDirectory::enter_to_repair(&config.data)?;
+    Ok(())
+}
+
+pub(crate) fn repair(config: &Config) -> anyhow::Result<ExitCode> {
+    let logs = if config.postgres.is_some() { LogsAt::Elsewhere } else { LogsAt::Here };
+    let directory = DataDirectory::enter_to_repair(&config.data, logs)?;
+    if logs == LogsAt::Elsewhere {
+        tell_lost(&directory)?;
+        drop(people::open(&directory)?);
+        remark("Sessions are in PostgreSQL, which `repair` leaves alone.");
+        return Ok(ExitCode::SUCCESS);
+    }
     let repaired = sqlite::repair(&directory, workers(), SystemClock.now())?;
     tell(&repaired.before.troubles)?;
-    for log in directory.lost_logs() {
-        say(&format!("continued without {}, which was lost with the latest writes in it\n", log.display()))?;
-    }
+    tell_lost(&directory)?;
     for aside in &repaired.write_ahead_logs {
         say(&format!("set aside the damaged write-ahead log: {}\n", aside.display()))?;
     }

@@ -211,7 +211,7 @@ impl From<PeopleError> for Problem {
                 tracing::error!(%error, "the file of people cannot be used");
                 Self::new(
                     ErrorCode::Unavailable,
-                    "Users and permissions can't be read right now. Nothing was changed; try again.",
+                    "The user database is unavailable right now. Try again later.",
                 )
             }
         }

@@ -62,7 +62,7 @@ async fn remove_id(desk: Desk, AtPath((session, id)): AtPath<(Uuid, Uuid)>) -> R
     let handle = desk.session(session).await?;
     // Lists, chats and exports name the session by its first id.
     if handle.state().await?.ids.first() == Some(&SessionId(id)) {
-        let detail = "A session keeps its first id. Erase the session instead.";
+        let detail = "The first id of a session can't be removed.";
         return Err(Problem::new(ErrorCode::BadRequest, detail));
     }
     Ok(Json(handle.submit(Command::RemoveId { id: SessionId(id) }).await?.into()))

@@ -164,14 +164,14 @@ async fn go_on(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, 
     submit(&desk, session, Command::Continue).await
 }
 
-/// Compacts the context: the model reads a summary in place of the turns before the newest. The transcript stays as it is.
+/// Compacts the context: the model reads a summary in place of all turns before the newest one. The transcript stays as it is.
 #[utoipa::path(post, path = "/api/v1/sessions/{session}/compact", tag = "messages", params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn compact(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
     let compacted = desk.session(session).await?.compact().await?;
     let nothing = || {
-        let detail = "There is nothing to compact: there are no turns before the newest that the model reads in full, or an answer \
-                      or a summary is being written.";
+        let detail = "There is nothing to compact: every turn before the newest is already summarized, or an answer or a summary \
+                      is being written.";
         Problem::new(ErrorCode::NothingToCompact, detail)
     };
     Ok(Json(compacted.ok_or_else(nothing)?.into()))
