@@ -1,7 +1,7 @@
 //! How requests are read: body, path and query, each refused with a problem that says why.
 
+use axum::body::HttpBody;
 use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
-use axum::http::header;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -39,10 +39,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalB
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let has_body = request.headers().contains_key(header::CONTENT_TYPE)
-            || request.headers().get(header::CONTENT_LENGTH).is_some_and(|length| length != "0")
-            || request.headers().contains_key(header::TRANSFER_ENCODING);
-        if !has_body {
+        if request.body().is_end_stream() {
             return Ok(Self(T::default()));
         }
         let Body(body) = Body::from_request(request, state).await?;

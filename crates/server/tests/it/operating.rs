@@ -431,3 +431,32 @@ fn a_collector_is_told_what_happens_and_nothing_that_was_said() {
     }
     assert!(!told.contains("canary") && !told.contains(&stage.client.token));
 }
+
+#[test]
+fn a_run_of_a_disabled_user_does_not_resume() {
+    let mut stage = Stage::new();
+    done(&stage, &["user", "add", "ann"]);
+    let token = done(&stage, &["token", "new", "--user", "ann", "--scope", "write"]).trim().to_owned();
+    let ann = testkit::client::Client { port: stage.client.port, token };
+    let session = ann.create().unwrap();
+    ann.post(&session, "say 200 of heron pace 50").unwrap();
+    ann.follow(&session, Some(0)).unwrap().until("text_added").unwrap();
+    done(&stage, &["user", "disable", "ann"]);
+    stage.restart();
+    done(&stage, &["user", "enable", "ann"]);
+    let mut stream = ann.follow(&session, Some(0)).unwrap();
+    stream.until("run_ended").unwrap();
+    let (_, ended) = stream.until("run_ended").unwrap();
+    assert!(ended.to_string().contains("disabled or no longer exists"), "{ended}");
+}
+
+#[test]
+fn a_stop_needs_no_body() {
+    let stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    stage.client.post(&session, "say 200 of heron pace 50").unwrap();
+    let authority = format!("host: localhost\r\nauthorization: Bearer {}\r\n", stage.client.token);
+    let path = format!("/api/v1/sessions/{session}/stop");
+    assert_eq!(send(stage.client.port, &request("POST", &path, &authority, "")).unwrap().status, 200);
+    assert_eq!(stage.view(&session)["turns"][0]["marker"]["kind"], "stopped");
+}
