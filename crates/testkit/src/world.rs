@@ -175,8 +175,9 @@ impl World {
         self.live().hub.clone()
     }
 
-    /// Lets interrupted runs resume from now on.
-    pub fn resume_from_now_on(&self) {
+    /// Lets interrupted runs resume from now on, also after a restart.
+    pub fn resume_from_now_on(&mut self) {
+        self.settings.after_interruption = AfterInterruption::Continue;
         self.live().policy.set(AfterInterruption::Continue, Duration::from_secs(3_600));
     }
 
