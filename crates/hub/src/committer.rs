@@ -42,7 +42,7 @@ impl Committer {
         let committing = AssertUnwindSafe(commit(store, inbox, back.clone(), trouble.clone()));
         crate::spawn::spawn(async move {
             if committing.catch_unwind().await.is_err() {
-                // Nobody could append any more: the next start recovers.
+                // Without a committer no append is answered; the next start recovers.
                 tracing::error!("the committer panicked; the process ends");
                 std::process::abort();
             }

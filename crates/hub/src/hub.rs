@@ -15,13 +15,14 @@ use tokio::time::Instant;
 use crate::changes::{Change, Changes, ListFollower};
 use crate::clock::Clock;
 use crate::committer::{Committer, Trouble};
+use crate::compacting::Compacting;
 use crate::deliveries::Deliveries;
 use crate::error::{CommandError, StartError};
 use crate::handle::SessionHandle;
 use crate::input::{GivenUp, Input, Retire};
 use crate::memory::{self, Remembers};
 use crate::registry::Registry;
-use crate::resume::{Busy, Crashed, ResumePolicy};
+use crate::resume::{Crashed, ResumePolicy};
 use crate::runner::Runner;
 use crate::spool::{SlotDirectory, SlotMedium, Spool};
 use crate::writer::{self};
@@ -93,8 +94,7 @@ pub(crate) struct Shared {
     /// Whether the first batch of sessions is being resumed; later ones wait for room.
     pub(crate) first_resumes: AtomicBool,
     pub(crate) crashed: Crashed,
-    /// Sessions that are being compacted on request.
-    pub(crate) compacting: Busy,
+    pub(crate) compacting: Compacting,
     heal_looks: AtomicU64,
     /// Looks at what is owed to memory, so that each begins elsewhere.
     pub(crate) owing_looks: AtomicUsize,
@@ -241,7 +241,7 @@ impl Hub {
             starting: AtomicBool::new(true),
             first_resumes: AtomicBool::new(true),
             crashed: Crashed::default(),
-            compacting: Busy::default(),
+            compacting: Compacting::default(),
             heal_looks: AtomicU64::new(0),
             owing_looks: AtomicUsize::new(0),
             changes: Changes::default(),

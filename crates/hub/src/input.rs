@@ -105,7 +105,7 @@ pub(crate) struct Batch {
     pub(crate) entries: Vec<Arc<Entry>>,
     pub(crate) waiting: Vec<Waiting>,
     pub(crate) effects: Vec<Effect>,
-    /// Whether entries of it that are durable change the list of sessions, or owe something to a chat.
+    /// Whether durable entries of the batch change the list of sessions, or owe a delivery to a chat.
     pub(crate) touches_list: bool,
     pub(crate) owes_deliveries: bool,
 }

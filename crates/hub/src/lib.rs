@@ -19,6 +19,7 @@ mod changes;
 mod chats;
 mod clock;
 mod committer;
+mod compacting;
 mod deliveries;
 mod effects;
 mod error;

@@ -99,31 +99,6 @@ impl Crashed {
     }
 }
 
-/// Sessions in which something goes on that must not go on twice.
-#[derive(Debug, Default)]
-pub(crate) struct Busy(Mutex<BTreeSet<SessionId>>);
-
-impl Busy {
-    /// Marks a session as busy until the guard is dropped. `None` if it is already.
-    pub(crate) fn enter(&self, session: SessionId) -> Option<BusyGuard<'_>> {
-        let entered = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
-        entered.then_some(BusyGuard { busy: self, session })
-    }
-}
-
-/// Ends when it is dropped.
-#[derive(Debug)]
-pub(crate) struct BusyGuard<'a> {
-    busy: &'a Busy,
-    session: SessionId,
-}
-
-impl Drop for BusyGuard<'_> {
-    fn drop(&mut self) {
-        self.busy.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.session);
-    }
-}
-
 impl Shared {
     /// Whether another interrupted run may resume now: at start, not all at once.
     pub(crate) fn has_room_to_resume(&self) -> bool {
@@ -150,7 +125,7 @@ impl Hub {
         open.iter().for_each(|run| self.shared().crashed.note(run.session));
         let mut sessions = self.sessions_to_start(open).await;
         if sessions.len() > RESUME_AT_ONCE {
-            sessions = self.by_turns(sessions).await;
+            sessions = self.round_robin(sessions).await;
         }
         for sessions in sessions.chunks(RESUME_AT_ONCE) {
             let repaired = sessions.iter().map(|session| async move {
@@ -184,8 +159,8 @@ impl Hub {
         });
     }
 
-    /// Orders sessions so that users take turns: whoever has many waits behind whoever has few.
-    async fn by_turns(&self, sessions: Vec<SessionId>) -> Vec<SessionId> {
+    /// Orders sessions by round-robin over their users, so that one user's many runs do not delay everyone else's.
+    async fn round_robin(&self, sessions: Vec<SessionId>) -> Vec<SessionId> {
         let mut taken: BTreeMap<UserId, usize> = BTreeMap::new();
         let mut ordered = Vec::with_capacity(sessions.len());
         for session in sessions {

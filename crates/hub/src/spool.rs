@@ -334,7 +334,7 @@ impl Catcher {
             put_frame(&mut bytes, self.header.use_no, prev, entry);
             prev = entry.hash;
         }
-        // A frame that could not be read back would be lost without a word.
+        // A frame that cannot be read back would be lost silently.
         let mut rest = bytes.as_slice();
         while let Some((_, after)) = take_frame(rest, self.header.use_no) {
             rest = after;

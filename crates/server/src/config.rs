@@ -326,6 +326,15 @@ impl Config {
             .with_context(|| format!("open {}", self.data.display()))
     }
 
+    /// Enters the data directory alone, also without its write-ahead logs.
+    ///
+    /// # Errors
+    /// Returns an error if another process uses it, or if a database is missing.
+    pub(crate) fn enter_to_repair(&self) -> anyhow::Result<DataDirectory> {
+        DataDirectory::enter_to_repair(&self.data, self.logs_at())
+            .with_context(|| format!("open {}", self.data.display()))
+    }
+
     fn make_data(&self) -> anyhow::Result<()> {
         make_private(&self.data).with_context(|| format!("make {}", self.data.display()))
     }

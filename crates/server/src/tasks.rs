@@ -159,7 +159,7 @@ impl Tasks {
         };
         let made = backup::make(&self.config.enter_shared()?, &to, SystemClock.now(), &mut progress)?;
         upkeep::note_backup(&self.people, people::by(Some(user)), &to)?;
-        let key = "The backup does not include `secrets.key`; keep a copy elsewhere.";
+        let key = upkeep::KEY_NOT_INCLUDED;
         let to = to.display();
         let told = if made.has_sessions() {
             format!("Copied {} sessions and {} attachments to {to}. {key}", made.sessions, made.attachments)

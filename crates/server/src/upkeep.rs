@@ -12,7 +12,10 @@ use crate::config::Config;
 /// Bytes of the path of a folder.
 const PLACE_BYTES_MAX: usize = 4_096;
 
-/// Told with a backup of a server on PostgreSQL.
+/// Printed with every backup.
+pub(crate) const KEY_NOT_INCLUDED: &str = "The backup does not include `secrets.key`; keep a copy elsewhere.";
+
+/// Printed with a backup of a server on PostgreSQL.
 pub(crate) const SESSIONS_ON_POSTGRES: &str = "Sessions and attachments are in PostgreSQL and not part of this backup. Back \
     them up with `pg_dump --schema=everturn`.";
 

@@ -17,12 +17,10 @@ use session::{BlobHash, Time};
 use sha2::{Digest, Sha256};
 
 use crate::blob::BlobDirectory;
-use crate::directory::{DataDirectory, LogsAt};
+use crate::directory::{DataDirectory, Database, LogsAt};
 use crate::people::PEOPLE_FILE;
 use crate::sqlite;
 
-/// What a backup is made of, beside the attachments.
-const DATABASES: [&str; 2] = [sqlite::LOGS_FILE, PEOPLE_FILE];
 const MANIFEST: &str = "backup.json";
 /// What the logs are called until they are whole.
 const UNFINISHED: &str = "everturn.db.unfinished";
@@ -105,9 +103,8 @@ pub fn make(
     if is_taken(to) {
         return Err(BackupError::Taken(to.to_owned()));
     }
-    let databases = databases(directory.logs_at());
-    let needed = if directory.logs_at() == LogsAt::Here { sqlite::LOGS_FILE } else { PEOPLE_FILE };
-    if !data.join(needed).exists() {
+    let databases = directory.logs_at().databases();
+    if databases.first().is_none_or(|first| !data.join(first.file()).exists()) {
         return Err(BackupError::Nothing(data.to_owned()));
     }
     let aside = to.with_extension("unfinished");
@@ -133,25 +130,17 @@ pub fn is_taken(to: &Path) -> bool {
     fs::symlink_metadata(to).is_ok_and(|there| !there.is_dir() || !is_empty())
 }
 
-/// The databases of a directory. What is on PostgreSQL is backed up by its own tools, the attachments too.
-fn databases(logs: LogsAt) -> &'static [&'static str] {
-    match logs {
-        LogsAt::Here => &DATABASES,
-        LogsAt::Elsewhere => &[PEOPLE_FILE],
-    }
-}
-
 fn fill(
     data: &Path,
-    databases: &[&str],
+    databases: &[Database],
     to: &Path,
     now: Time,
     progress: Progress<'_>,
 ) -> Result<Manifest, BackupError> {
     let mut files = BTreeMap::new();
-    for name in databases.iter().filter(|name| data.join(name).exists()) {
+    for name in databases.iter().map(|database| database.file()).filter(|name| data.join(name).exists()) {
         copy_database(&data.join(name), &to.join(name), name, progress)?;
-        files.insert((*name).to_owned(), fingerprint(&to.join(name))?);
+        files.insert(name.to_owned(), fingerprint(&to.join(name))?);
     }
     let (mut sessions, mut names) = (0, BTreeSet::new());
     let (logs, people) = (to.join(sqlite::LOGS_FILE), to.join(PEOPLE_FILE));
@@ -222,7 +211,8 @@ pub fn restore(from: &Path, data: &Path, lift: u16, progress: Progress<'_>) -> R
     }
     for (name, wanted) in &manifest.files {
         let path = from.join(name);
-        if !DATABASES.contains(&name.as_str()) || fingerprint(&path)? != *wanted {
+        let is_known = LogsAt::Here.databases().iter().any(|database| database.file() == name);
+        if !is_known || fingerprint(&path)? != *wanted {
             return Err(BackupError::NotWhole(from.to_owned(), format!("{name} is not as it was made")));
         }
     }

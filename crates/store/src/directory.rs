@@ -1,5 +1,5 @@
 //! The one way into a data directory. Entering takes its lock and checks every database in it before anything else opens
-//! a file there: SQLite creates a missing write-ahead log without a word, which would hide that the latest writes are
+//! a file there: SQLite creates a missing write-ahead log silently, which would hide that the latest writes are
 //! gone. Stores, backups and verification take a [`DataDirectory`], so no other order compiles.
 //!
 //! The file `lock` holds one byte per database that says how the last process left it.
@@ -33,16 +33,19 @@ pub(crate) enum Database {
 }
 
 impl Database {
-    const ALL: [Self; 2] = [Self::Logs, Self::People];
-
-    fn file(self) -> &'static str {
+    pub(crate) fn file(self) -> &'static str {
         match self {
             Self::Logs => LOGS_FILE,
             Self::People => PEOPLE_FILE,
         }
     }
 
-    /// Its byte in the lock file.
+    /// The write-ahead log of the database in a directory.
+    fn log(self, directory: &Path) -> PathBuf {
+        wal::path(&directory.join(self.file()))
+    }
+
+    /// The offset of its byte in the lock file.
     fn at(self) -> u64 {
         match self {
             Self::Logs => 0,
@@ -62,7 +65,7 @@ impl Database {
 /// How a process left a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// It was never used, or by a version that did not say.
+    /// Never used, or used by a version without this record.
     Unknown,
     /// In use by an earlier version: the write-ahead log exists, possibly empty.
     InUse,
@@ -105,6 +108,16 @@ pub enum LogsAt {
     Elsewhere,
 }
 
+impl LogsAt {
+    /// The databases of a data directory.
+    pub(crate) fn databases(self) -> &'static [Database] {
+        match self {
+            Self::Here => &[Database::Logs, Database::People],
+            Self::Elsewhere => &[Database::People],
+        }
+    }
+}
+
 /// A data directory whose databases were checked. Its lock is free again once every clone is dropped.
 #[derive(Debug, Clone)]
 pub struct DataDirectory(Arc<Entered>);
@@ -117,9 +130,9 @@ struct Entered {
     logs: LogsAt,
     /// Whether `people.db` must already exist.
     had_people: bool,
-    /// Write-ahead logs that a repair goes on without.
+    /// Missing or emptied write-ahead logs, if the directory was entered for repair.
     lost: Vec<PathBuf>,
-    /// The recorded state of each database.
+    /// The recorded state of each database. Kept here, because after a failed sync the file may show what is not durable.
     left: [Mutex<Left>; 2],
 }
 
@@ -139,12 +152,9 @@ impl DataDirectory {
     /// or if a database is not ours or of a newer version. No file is changed then.
     pub fn enter(path: &Path, logs: LogsAt) -> Result<Self, OpenStoreError> {
         let lock = take_lock(path)?;
-        for database in Database::ALL {
-            if database == Database::Logs && logs == LogsAt::Elsewhere {
-                continue;
-            }
-            check_files(&lock, path, database)?;
-            check_log(&lock, path, database)?;
+        for database in logs.databases() {
+            check_files(&lock, path, *database)?;
+            check_log(&lock, path, *database)?;
         }
         Self::check_versions(path, lock, logs)
     }
@@ -165,20 +175,17 @@ impl DataDirectory {
         }
     }
 
-    /// Enters a directory whose write-ahead logs may be missing or damaged, to continue with what the files have.
+    /// Enters a directory for repair: its write-ahead logs may be missing or damaged.
     ///
     /// # Errors
     /// Returns an error if another process uses the directory, or if a database that existed is missing or empty.
     pub fn enter_to_repair(path: &Path, logs: LogsAt) -> Result<Self, OpenStoreError> {
         let lock = take_lock(path)?;
         let mut lost = Vec::new();
-        for database in Database::ALL {
-            if database == Database::Logs && logs == LogsAt::Elsewhere {
-                continue;
-            }
-            check_files(&lock, path, database)?;
-            let log = wal::path(&path.join(database.file()));
-            lost.extend(lost_log(&lock, &log, database)?.map(|_| log));
+        for database in logs.databases() {
+            check_files(&lock, path, *database)?;
+            let log = database.log(path);
+            lost.extend(lost_log(&lock, &log, *database)?.map(|_| log));
         }
         let had_people = had_people(&lock, path)?;
         let entered = Entered::new(path, Some(lock), logs, had_people).map_err(Fault::from)?;
@@ -202,14 +209,12 @@ impl DataDirectory {
 
     fn check_versions(path: &Path, lock: File, logs: LogsAt) -> Result<Self, OpenStoreError> {
         let had_people = had_people(&lock, path)?;
-        for database in Database::ALL {
-            if database == Database::Logs && logs == LogsAt::Elsewhere
-                || size_of(&path.join(database.file())) == 0
-            {
+        for database in logs.databases() {
+            if size_of(&path.join(database.file())) == 0 {
                 continue;
             }
-            let version = database.version(&look(path, database, true)?)?;
-            if database == Database::People && version == 0 && had_people {
+            let version = database.version(&look(path, *database, true)?)?;
+            if *database == Database::People && version == 0 && had_people {
                 return Err(lost_people(&path.join(PEOPLE_FILE)).into());
             }
         }
@@ -226,7 +231,7 @@ impl DataDirectory {
         self.0.logs
     }
 
-    /// Write-ahead logs that were lost, when the directory was entered to be repaired.
+    /// Missing or emptied write-ahead logs, if the directory was entered for repair.
     pub fn lost_logs(&self) -> &[PathBuf] {
         &self.0.lost
     }
@@ -298,7 +303,7 @@ impl DataDirectory {
     pub(crate) fn note_commit(&self, database: Database) -> Result<(), Fault> {
         let left = *self.left(database);
         // A transaction that changed nothing leaves an empty log empty.
-        if left == Left::Logged || size_of(&wal::path(&self.path().join(database.file()))) == 0 {
+        if left == Left::Logged || size_of(&database.log(self.path())) == 0 {
             return Ok(());
         }
         self.note(database, Left::Logged)
@@ -363,9 +368,9 @@ fn check_files(lock: &File, path: &Path, database: Database) -> Result<(), Fault
     }
 }
 
-/// Refuses to go on without the write-ahead log of a database that was not closed, or with one that is damaged.
+/// Returns an error if a required write-ahead log is lost, or if it is damaged.
 fn check_log(lock: &File, path: &Path, database: Database) -> Result<(), Fault> {
-    let log = wal::path(&path.join(database.file()));
+    let log = database.log(path);
     match lost_log(lock, &log, database)? {
         None => wal::check(&log),
         Some(lost) => Err(Fault::Refused(format!(
@@ -391,7 +396,7 @@ fn lost_log(lock: &File, log: &Path, database: Database) -> Result<Option<&'stat
 fn look(path: &Path, database: Database, alone: bool) -> Result<Connection, Fault> {
     let file = path.join(database.file());
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = if alone && size_of(&wal::path(&file)) == 0 {
+    let connection = if alone && size_of(&database.log(path)) == 0 {
         // Without a log the file has everything, and SQLite need not make a log to read it.
         Connection::open_with_flags(immutable(&file), flags | OpenFlags::SQLITE_OPEN_URI)?
     } else {

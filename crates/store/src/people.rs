@@ -309,7 +309,7 @@ impl People {
         })
     }
 
-    /// Empties the write-ahead log, so that what was deleted is gone from there too. Beside another process, only that one
+    /// Empties the write-ahead log, which still holds deleted rows. Beside another process, only that one
     /// may do so.
     fn scrub(&self) -> Result<(), PeopleError> {
         if self.directory.is_shared() {

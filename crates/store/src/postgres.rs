@@ -215,7 +215,7 @@ fn unreachable(error: Fault) -> OpenStoreError {
     OpenStoreError::Unreachable(reason(&error))
 }
 
-/// An error with what the server or the system said. The error alone says only where it was met.
+/// Returns an error's cause in words. `tokio_postgres::Error` alone prints only its kind, such as "db error".
 fn reason(error: &Fault) -> String {
     if let Some(told) = error.as_db_error() {
         return format!("{}: {}", told.severity(), told.message());

@@ -6,7 +6,7 @@ import type { Marker, View } from "../log/types";
 import { announce } from "../shell/announce";
 import { endOf } from "./ends";
 
-/** What a screen reader knows of a session. */
+/** The state of a session, as announced to screen readers. */
 export interface Heard {
   run: number | null;
   marker: Marker | undefined;

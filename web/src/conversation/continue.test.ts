@@ -12,7 +12,7 @@ import { continueAnswer, isContinuing } from "./continue";
 vi.mock("../live/store", () => ({ store: createStore(() => ({ link: { kind: "open" }, sessions: {} })) }));
 
 let count = 0;
-/** Each test has its own: what was asked of a session is remembered. */
+/** Returns a new session id: requests to continue are remembered per session. */
 let session = "";
 const STOPPED = [
   { message_posted: { message: { text: "tell me" }, mode: "queue" } },

@@ -43,7 +43,7 @@ export const SharedTurn = memo(
               key={turn.answer?.run ?? "none"}
               parts={parts.map(withoutFiles).map(atRest)}
               interruptions={turn.answer?.interruptions}
-              // Nothing moves: what is shown was read a while ago, and nobody knows whether the agent still writes.
+              // No animation: the page shows a snapshot, and the agent may have stopped writing since.
               live={false}
             />
             <Names files={parts.flatMap(filesOf)} />
@@ -88,7 +88,7 @@ function filesOf(part: Part): readonly Attachment[] {
   return "steered" in part ? (part.steered.message.attachments ?? []) : [];
 }
 
-/** Nobody who reads a page knows whether a tool still runs. */
+/** On a shared page, a tool that was running may have ended since. */
 function atRest(part: Part): Part {
   if (!("call" in part) || part.call.state !== "running") return part;
   return { call: { ...part.call, state: "may_have_run" } };

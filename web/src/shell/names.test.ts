@@ -26,7 +26,7 @@ describe("the name of a session", () => {
     expect(sessionName(known(), "s")).toBe("Opening…");
   });
 
-  it("is that of a new one for a session on this device only, and for one without a title", () => {
+  it('names unsent and untitled sessions "New session"', () => {
     expect(sessionName(known({ fresh, link: away }), "s")).toBe("New session");
     expect(sessionName(known(loaded(null)), "s")).toBe("New session");
     expect(sessionName(known({ list: [{ ...line, title: null }] }), "s")).toBe("New session");

@@ -1,4 +1,4 @@
-// What a session is called while it may not be loaded yet.
+// The name of a session that may not be loaded yet.
 
 import { i18n } from "@lingui/core";
 

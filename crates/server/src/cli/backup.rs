@@ -26,7 +26,7 @@ pub(crate) fn make(config: &Config, to: &Path) -> anyhow::Result<ExitCode> {
     if config.postgres.is_some() {
         remark(upkeep::SESSIONS_ON_POSTGRES);
     }
-    remark("The backup does not include `secrets.key`; keep a copy elsewhere.");
+    remark(upkeep::KEY_NOT_INCLUDED);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -77,7 +77,7 @@ pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode
     };
     store(&mut report, config, entered.clone()).await?;
     let people = People::look(&entered)?.map(Arc::new);
-    let login = people.as_ref().is_some_and(|people| people.has_login().unwrap_or(false));
+    let login = people.as_ref().map_or(Ok(false), |people| people.has_login())?;
     let open = !config.listen.ip().is_loopback();
     let verdict = if open && !login { Verdict::Wrong } else { Verdict::Ok };
     report.line(

@@ -94,7 +94,7 @@ impl Teller {
             "text_added" => self.said.push_str(body["text"].as_str().unwrap_or_default()),
             "reasoning_added" if !quiet => self.stream(body["text"].as_str().unwrap_or_default(), true)?,
             "call_asked" if !quiet => {
-                self.close_seam()?;
+                self.join(Stage::Completed)?;
                 self.said.clear();
                 self.note(&format!(
                     "{} {}",
@@ -113,31 +113,27 @@ impl Teller {
 
     /// Prints text of the answer. A continuation is joined to what was printed, as every other reader gets it.
     fn text(&mut self, text: &str) -> io::Result<()> {
-        let Some(mut continuation) = self.continuation.take() else {
-            self.said.push_str(text);
-            return self.stream(text, false);
-        };
-        continuation.push_str(text);
+        if let Some(continuation) = &mut self.continuation {
+            continuation.push_str(text);
+            return self.join(Stage::Unfinished);
+        }
+        self.said.push_str(text);
+        self.stream(text, false)
+    }
+
+    /// Joins the continuation to what was printed, and prints what that adds. Until it adds anything, the seam stays open.
+    fn join(&mut self, stage: Stage) -> io::Result<()> {
+        let Some(continuation) = self.continuation.take() else { return Ok(()) };
         let printed = self.said.len();
-        session::join(&mut self.said, &continuation, Stage::Unfinished);
-        if self.said.len() == printed {
+        session::join(&mut self.said, &continuation, stage);
+        if self.said.len() == printed && stage == Stage::Unfinished {
             self.continuation = Some(continuation);
-            return Ok(());
         }
         let new = self.said[printed..].to_owned();
         self.stream(&new, false)
     }
 
-    /// Prints what a continuation held back, because no more of it comes.
-    fn close_seam(&mut self) -> io::Result<()> {
-        let Some(continuation) = self.continuation.take() else { return Ok(()) };
-        let printed = self.said.len();
-        session::join(&mut self.said, &continuation, Stage::Completed);
-        let new = self.said[printed..].to_owned();
-        self.stream(&new, false)
-    }
-
-    /// Says that an answer was interrupted, once it does not resume by itself.
+    /// Prints that the answer was interrupted, once it is clear that it does not resume by itself.
     pub(crate) fn settled(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.interrupted) {
             self.note(
@@ -160,7 +156,7 @@ impl Teller {
 
     fn ended(&mut self, end: &Value) -> io::Result<Shown> {
         if end == "completed" {
-            self.close_seam()?;
+            self.join(Stage::Completed)?;
             self.end_line()?;
             self.prompt()?;
             return Ok(Shown::Completed);

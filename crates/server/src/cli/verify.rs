@@ -57,9 +57,8 @@ fn tell_lost(directory: &DataDirectory) -> anyhow::Result<()> {
 }
 
 pub(crate) fn repair(config: &Config) -> anyhow::Result<ExitCode> {
-    let logs = if config.postgres.is_some() { LogsAt::Elsewhere } else { LogsAt::Here };
-    let directory = DataDirectory::enter_to_repair(&config.data, logs)?;
-    if logs == LogsAt::Elsewhere {
+    let directory = config.enter_to_repair()?;
+    if directory.logs_at() == LogsAt::Elsewhere {
         tell_lost(&directory)?;
         drop(people::open(&directory)?);
         remark("Sessions are in PostgreSQL, which `repair` leaves alone.");

@@ -234,7 +234,7 @@ impl Projector {
     }
 }
 
-/// What a panic says. It is caught for one session, so that the others are still projected.
+/// Turns a caught panic into a fault of its session, so that the other sessions are still projected.
 fn panicked(panic: &(dyn Any + Send)) -> Fault {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -100,7 +100,7 @@ impl Repair<'_> {
         Ok(Repaired { before, sessions, write_ahead_logs })
     }
 
-    /// Keeps a copy of each write-ahead log that is damaged in the middle, before SQLite takes what stands before the damage.
+    /// Keeps a copy of each write-ahead log that is damaged in the middle, before SQLite reads the part before the damage.
     fn keep_damaged_logs(&self) -> Result<Vec<PathBuf>, Fault> {
         let mut kept = Vec::new();
         for database in [LOGS_FILE, PEOPLE_FILE] {

@@ -140,7 +140,7 @@ impl Writer {
         writer.forget_doomed()?;
         let thread = std::thread::Builder::new().name("everturn-store".to_owned()).spawn(move || {
             if catch_unwind(AssertUnwindSafe(|| writer.run(&inbox))).is_err() {
-                // Nobody could write any more, and nobody would be told: the next start recovers.
+                // Without this thread no write is answered; the next start recovers.
                 tracing::error!("the writing thread of the store panicked; the process ends");
                 std::process::abort();
             }

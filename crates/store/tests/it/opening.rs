@@ -256,7 +256,7 @@ async fn every_crash_and_every_close_can_be_entered() {
         drop(enter(crash.path()).unwrap());
         drop((store, people));
     }
-    // What is closed needs no log.
+    // A closed database needs no log.
     for log in ["everturn.db-wal", "people.db-wal"] {
         drop(fs::remove_file(directory.path().join(log)));
     }
@@ -308,7 +308,7 @@ async fn a_restart_does_not_wait_for_the_heartbeat_of_the_process_before() {
 }
 
 #[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "tests are told by their environment")]
+#[expect(clippy::disallowed_methods, reason = "the test runner passes the server in the environment")]
 async fn postgres_is_not_migrated_while_another_process_uses_it() {
     let url = std::env::var("TEST_POSTGRES").expect("run it with `just test`");
     let schema = format!("s{}", uuid::Uuid::now_v7().simple());
@@ -330,7 +330,7 @@ async fn postgres_is_not_migrated_while_another_process_uses_it() {
 }
 
 #[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "tests are told by their environment")]
+#[expect(clippy::disallowed_methods, reason = "the test runner passes the server in the environment")]
 async fn postgres_says_why_it_cannot_be_reached() {
     let url = std::env::var("TEST_POSTGRES").expect("run it with `just test`");
     let url = url.replace("dbname=postgres", "dbname=nowhere");

@@ -229,7 +229,7 @@ async fn p1_an_answer_is_owed_to_its_chat_after_an_append_of_unknown_outcome() {
     let hub = Hub::start(store.clone(), agent, clock, settings).await.unwrap();
     let session = hub.create(Create::default()).await.unwrap();
     let mut owing = hub.follow_owing();
-    // The append is durable, and nobody is told so.
+    // The append is durable, but its answer is lost.
     store.faults().lose_next_answer();
     let chat = "main:telegram:direct:7".to_owned();
     let from = FromChat { chat, message: "1".to_owned(), peer: "7".to_owned(), sender: None };
