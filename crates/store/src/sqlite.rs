@@ -47,6 +47,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -78,6 +79,9 @@ pub(crate) const LOGS_FILE: &str = "everturn.db";
 
 /// Older versions of SQLite can lose committed writes when a WAL is reset while another connection writes.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
+
+/// How long the writing connection waits for another process that writes.
+const WRITER_BUSY_MAX: Duration = Duration::from_secs(5);
 
 /// Connections that read at once. Two cores rarely keep more busy.
 const READERS_MAX: usize = 4;
@@ -302,9 +306,9 @@ fn connect_to_write(path: &Path) -> Result<Connection, Fault> {
     connection.pragma_update(None, "synchronous", if fault::planted("no_sync") { "OFF" } else { "FULL" })?;
     connection.pragma_update(None, "cache_size", -64 * 1024)?;
     connection.pragma_update(None, "secure_delete", "FAST")?;
-    // Looked after in `checkpoint.rs`; whoever empties the log waits until the thread there is done.
+    // Looked after in `checkpoint.rs`.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    connection.busy_timeout(WRITER_BUSY_MAX)?;
     // A statement's plan does not depend on what is bound, so it is made once and not at every use.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(64);
@@ -317,7 +321,7 @@ fn connect_to_read(path: &Path) -> Result<Connection, Fault> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(32);
-    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    connection.busy_timeout(Duration::from_secs(5))?;
     Ok(connection)
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 use session::{Link, Seq, SessionId};
 
+use crate::directory::Database;
 use crate::metrics;
 
 use super::disk::moment;
@@ -192,6 +193,7 @@ impl Writer {
         }
         fault::hit("project.before_commit")?;
         connection.execute_batch("COMMIT")?;
+        self.directory.note_commit(Database::Logs)?;
         fault::hit("project.after_commit")?;
         if packed {
             fault::hit("pack.after_commit")?;
@@ -301,6 +303,8 @@ impl Writer {
         if self.is_quiet() && self.tidying.is_none() && self.connection.is_some() {
             self.when_quiet(settling)?;
         }
+        self.retry_emptying();
+        self.answer_erased(now);
         Ok(())
     }
 
@@ -311,23 +315,24 @@ impl Writer {
 
     /// Gives space back once nothing is left to project.
     pub(super) fn when_quiet(&mut self, settling: bool) -> Result<(), Fault> {
-        let Some(connection) = self.connection.take() else { return Ok(()) };
         let idle = self.active.values().all(|active| moment().duration_since(active.last_append) >= IDLE);
-        let result = (|| -> Result<(), Fault> {
-            if !(settling || self.wrote && idle) {
-                return Ok(());
-            }
-            self.trim_all(&connection)?;
-            let pages = if settling { i64::from(i32::MAX) } else { VACUUM_PAGES };
-            vacuum(&connection, pages)?;
-            self.empty_log(&connection)?;
-            self.wrote = false;
-            self.tidying = Some(self.settling.len());
-            self.ask_projector(Work::Tidy);
-            Ok(())
-        })();
+        if !(settling || self.wrote && idle) {
+            return Ok(());
+        }
+        let Some(connection) = self.connection.take() else { return Ok(()) };
+        let pages = if settling { i64::from(i32::MAX) } else { VACUUM_PAGES };
+        let result = self.trim_all(&connection).and_then(|()| vacuum(&connection, pages));
         self.connection = Some(connection);
-        result
+        result?;
+        self.empty_soon();
+        if settling && self.checkpointer.is_busy() {
+            // The log is emptied when the thread beside is done, and this is looked at again.
+            return Ok(());
+        }
+        self.wrote = false;
+        self.tidying = Some(self.settling.len());
+        self.ask_projector(Work::Tidy);
+        Ok(())
     }
 
     /// The file of words is tidy too: who waited until all is settled when that was asked need not wait any more.

@@ -2,15 +2,18 @@
 //! Its ids stay, as used. A beginning that branches share stays for them, without a name.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension, Params, params};
 use session::{BlobHash, Event, Link, Seq};
 
 use crate::Claim;
 use crate::blob::BlobDirectory;
+use crate::directory::Database;
 use crate::error::{AppendError, StoreError};
 
 use super::append::{self, link};
+use super::disk::moment;
 use super::project::{Work, make_packs, store_pack};
 use super::read::{self, Stop};
 use super::request::{Answer, Failure, answer_with};
@@ -18,8 +21,12 @@ use super::source::{OnDamage, Source, TailOf};
 use super::writer::Writer;
 use super::{Fault, index, load};
 
+/// How long an erase waits for readers that keep its bytes in the write-ahead log before it is answered.
+const SCRUB_WAIT_MAX: Duration = Duration::from_millis(250);
+
 impl Writer {
-    /// Erases a session. The answer comes when the projecting thread has removed its words.
+    /// Erases a session. The answer comes when the projecting thread has removed its words, and usually when its bytes
+    /// have left the write-ahead log.
     pub(super) fn erase_session(&mut self, claim: Claim, answer: Answer<Result<(), AppendError>>) {
         let Some(connection) = self.connection.take() else {
             return answer_with(answer, Err(StoreError::from(self.dead()).into()));
@@ -30,6 +37,7 @@ impl Writer {
             Ok(Ok(no)) => {
                 self.forgetting.insert(no, answer);
                 self.ask_projector(Work::Forget { no });
+                self.empty_soon();
             }
             Ok(Err(refused)) => answer_with(answer, Err(refused)),
             Err(failure) => {
@@ -66,11 +74,23 @@ impl Writer {
             }
             (Ok(()), Err(reason)) => Err(AppendError::Unknown { reason: reason.clone() }),
         };
-        if let Some(answer) = self.forgetting.remove(&no) {
-            answer_with(answer, answered);
+        match (self.forgetting.remove(&no), answered) {
+            (Some(answer), Ok(())) if self.empty_due => {
+                self.scrubbing.push((moment() + SCRUB_WAIT_MAX, answer));
+            }
+            (Some(answer), answered) => answer_with(answer, answered),
+            (None, _) => {}
         }
         if let Err(reason) = noted {
             self.die(&reason);
+        }
+    }
+
+    /// Answers erases whose bytes a reader has kept in the write-ahead log for too long to wait. The log is emptied once
+    /// no reader needs it, or at the next start.
+    pub(super) fn answer_erased(&mut self, now: Instant) {
+        for (_, answer) in self.scrubbing.extract_if(.., |(until, _)| *until <= now) {
+            answer_with(answer, Ok(()));
         }
     }
 
@@ -100,6 +120,7 @@ impl Writer {
         .map_err(before)?;
         connection.execute_batch("COMMIT").map_err(|error| Failure::Unknown(error.to_string()))?;
         let after = |fault: Fault| Failure::Unknown(fault.to_string());
+        self.directory.note_commit(Database::Logs).map_err(after)?;
         fault::hit("erase.after_commit").map_err(|error| after(error.into()))?;
         self.active.remove(&claim.session);
         self.snapshots.remove(&claim.session);
@@ -110,7 +131,6 @@ impl Writer {
         remove_doomed(connection, &self.shared.blobs, is_fresh).map_err(after)?;
         fault::hit("erase.after_blobs").map_err(|error| after(error.into()))?;
         connection.pragma_update(None, "secure_delete", "FAST").map_err(|error| after(error.into()))?;
-        self.empty_log(connection).map_err(after)?;
         // Pages that are free now are given back once it is quiet.
         self.wrote = true;
         Ok(Ok(head.no))

@@ -13,20 +13,21 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use session::{BlobHash, Event, Seq, SessionId};
 
-use crate::directory::{DataDirectory, Database, Left};
+use crate::directory::{DataDirectory, Database};
 use crate::error::{AppendError, ClaimError, Dead, StoreError};
 use crate::metrics;
 use crate::{Append, Claim, Urgency};
 
 use super::append::{self, Head, Written};
 use super::background::{SESSION_BYTES_MAX, SESSION_ROWS_MAX, TICK};
-use super::checkpoint::{self, Checkpointer};
+use super::checkpoint::Checkpointer;
 use super::disk::{Reserve, moment};
 use super::project::{self, Projection, Work};
 use super::request::{Answer, Failure, Outcome, PackedSnapshot, Quick, Request, answer_with};
 use super::search::Search;
 use super::tail::Tail;
 use super::{Fault, Settings, Shared, connect_to_write, erase, index, load, migrate, read, wal};
+
 /// What is known of a session that is being written.
 #[derive(Debug)]
 pub(super) struct Active {
@@ -72,6 +73,10 @@ pub(super) struct Writer {
     pub(super) tidying: Option<usize>,
     /// Who waits until the words of an erased log are gone.
     pub(super) forgetting: HashMap<i64, Answer<Result<(), AppendError>>>,
+    /// Whether the write-ahead log is to be emptied as soon as no reader needs it.
+    pub(super) empty_due: bool,
+    /// Who waits until the log has no bytes of an erased session, and the end of that wait.
+    pub(super) scrubbing: Vec<(Instant, Answer<Result<(), AppendError>>)>,
     /// Blobs that were put, so many times more than entries came that use them: someone is about to.
     pub(super) fresh_blobs: HashMap<BlobHash, u32>,
     /// Goes up when the store dies, so that what was asked for before is told from what is asked for after.
@@ -115,6 +120,8 @@ impl Writer {
             settling: Vec::new(),
             tidying: None,
             forgetting: HashMap::new(),
+            empty_due: false,
+            scrubbing: Vec::new(),
             fresh_blobs: HashMap::new(),
             life: 0,
             next_commit: now,
@@ -160,7 +167,7 @@ impl Writer {
         let mut connection = connect_to_write(&self.shared.database())?;
         migrate::migrate(&mut connection)?;
         // A torn end of the log is not left to stand behind what is written next.
-        self.empty_log(&connection)?;
+        self.empty_due = !self.empty_log(&connection)?;
         let is_fresh = |blob: &BlobHash| self.fresh_blobs.contains_key(blob);
         if let Err(fault) = erase::remove_doomed(&connection, &self.shared.blobs, is_fresh) {
             tracing::warn!(reason = %fault, "attachments of erased sessions are removed at the next start");
@@ -244,12 +251,7 @@ impl Writer {
             },
             Request::Forgotten { no, result } => self.forgotten(no, result),
             Request::Tidied => self.tidied(),
-            Request::Folded { life, result } => {
-                self.checkpointer.folded();
-                if let (true, Err(reason)) = (life == self.life && self.connection.is_some(), result) {
-                    self.die(&reason);
-                }
-            }
+            Request::Folded { life, result } => self.folded(life, result),
             Request::Close(answer) => self.closing.get_or_insert_default().extend(answer),
             slow @ (Request::PutBlob { .. } | Request::Erase { .. } | Request::Revive { .. }) => {
                 self.slow.push_back(slow);
@@ -285,7 +287,8 @@ impl Writer {
         for answer in self.settling.drain(..) {
             answer_with(answer, Err(Dead { reason: reason.to_owned() }.into()));
         }
-        for (_, answer) in self.forgetting.drain() {
+        let scrubbing = self.scrubbing.drain(..).map(|(_, answer)| answer);
+        for answer in self.forgetting.drain().map(|(_, answer)| answer).chain(scrubbing) {
             answer_with(answer, Err(AppendError::Unknown { reason: reason.to_owned() }));
         }
     }
@@ -323,17 +326,6 @@ impl Writer {
                 }
                 group.into_iter().for_each(|quick| quick.fail(&failure));
             }
-        }
-    }
-
-    /// Folds the write-ahead log into the file before it grows long.
-    pub(super) fn look_at_wal(&mut self) {
-        let looked = match &self.connection {
-            Some(connection) => self.checkpointer.look(connection, self.life),
-            None => Ok(()),
-        };
-        if let Err(fault) = looked {
-            self.die(&fault.to_string());
         }
     }
 
@@ -580,32 +572,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Empties the write-ahead log. A crash at any point leaves a record that tells an emptied log from a lost one.
-    pub(super) fn empty_log(&self, connection: &Connection) -> Result<(), Fault> {
-        self.directory.note_emptying(Database::Logs)?;
-        checkpoint::empty(connection)?;
-        if self.log_is_empty() {
-            return self.directory.note_made(Database::Logs);
-        }
-        // A reader may have kept part of the log in use.
-        self.directory.note_commit(Database::Logs)
-    }
-
-    fn log_is_empty(&self) -> bool {
-        std::fs::metadata(self.shared.wal()).is_ok_and(|wal| wal.len() == 0)
-    }
-
-    /// Leaves everything in the one file, and records it.
-    fn fold_together(&self, connection: &Connection) -> Result<(), Fault> {
-        self.empty_log(connection)?;
-        if self.log_is_empty() {
-            fault::hit("close.before_note")?;
-            self.directory.note(Database::Logs, Left::Closed)?;
-            fault::hit("close.after_note")?;
-        }
-        Ok(())
-    }
-
     fn close(&mut self) {
         // Whatever is not projected now is projected at the next start; the log has everything.
         self.projector = None;
@@ -615,6 +581,7 @@ impl Writer {
         {
             tracing::warn!(reason = %fault, "the log of SQLite was not folded into the file; it is at the next start");
         }
+        self.scrubbing.drain(..).for_each(|(_, answer)| answer_with(answer, Ok(())));
         *self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner) = Some("it was closed".to_owned());
     }
 }

@@ -5,6 +5,7 @@ mod erasing;
 mod failing;
 mod faults;
 mod fresh;
+mod held;
 mod opening;
 mod packing;
 mod searching;
