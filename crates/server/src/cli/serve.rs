@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -24,7 +25,7 @@ pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut hang_up = signal(SignalKind::hangup())?;
     // What is in memory, secrets too, is not written to disk when the process dies.
-    if let Err(error) = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0) {
+    if let Err(error) = setrlimit(Resource::RLIMIT_CORE, 0, 0) {
         remark(&format!("everturn: a core dump could be written: {error}"));
     }
     let filter = environment("EVERTURN_LOG").unwrap_or_else(|| "info".to_owned());
@@ -32,6 +33,7 @@ pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<
     let spans = telemetry.as_ref().map(Telemetry::layer);
     let lines = tracing_subscriber::fmt::layer().with_writer(CleanStderr);
     tracing_subscriber::registry().with(lines.with_filter(EnvFilter::try_new(filter)?)).with(spans).init();
+    raise_open_files();
     let server = Server::start(config).await?;
     if let Some(token) = &server.first_token {
         say(&format!(
@@ -61,6 +63,20 @@ pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<
         Stopping::Stop => ExitCode::SUCCESS,
         Stopping::Restart => ExitCode::from(RESTART),
     })
+}
+
+/// Raises the limit of open files as far as the system allows: each connection of a client takes one.
+fn raise_open_files() {
+    let raised = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(soft, hard)| {
+        if soft < hard {
+            setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+            tracing::debug!(before = soft, after = hard, "raised the limit of open files");
+        }
+        Ok(())
+    });
+    if let Err(error) = raised {
+        tracing::warn!(%error, "failed to raise the limit of open files");
+    }
 }
 
 /// Has the system kill this process when the one that started it is gone.

@@ -3,6 +3,7 @@
 mod access;
 mod around;
 mod command_line;
+mod descriptors;
 mod device;
 mod exporting;
 mod following;
