@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 use session::BlobHash;
@@ -24,13 +26,15 @@ pub fn hash_of(bytes: &[u8]) -> BlobHash {
     BlobHash(session::hex(&Sha256::digest(bytes)))
 }
 
-/// Where bytes are until they are whole. Only the writing thread puts blobs, so a name is enough.
+/// Where bytes are until they are whole.
 const UNFINISHED: &str = "unfinished";
 
 /// A directory of blobs, one file each, spread over 256 folders.
 #[derive(Debug, Clone)]
 pub(crate) struct BlobDirectory {
     root: PathBuf,
+    /// Numbers unfinished files: the same bytes may be put twice at once.
+    begun: Arc<AtomicU64>,
 }
 
 impl BlobDirectory {
@@ -43,12 +47,12 @@ impl BlobDirectory {
         fs::create_dir_all(root.join(UNFINISHED))?;
         sync_directory(&root)?;
         root.parent().map_or(Ok(()), sync_directory)?;
-        Ok(Self { root })
+        Ok(Self::beside(root))
     }
 
     /// A directory that is only read, and may not be there; another process may be writing to it.
     pub(crate) fn beside(root: PathBuf) -> Self {
-        Self { root }
+        Self { root, begun: Arc::default() }
     }
 
     /// Every blob that is kept.
@@ -63,27 +67,33 @@ impl BlobDirectory {
         plain.then(|| self.root.join(&hash.0[..2]).join(&hash.0))
     }
 
-    /// Written aside, synced, renamed, and the directories synced: a name never stands for half the bytes.
+    /// Keeps bytes under their hash, and returns it.
     pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<BlobHash> {
         let hash = hash_of(bytes);
-        let path = self.path(&hash).ok_or(io::ErrorKind::InvalidInput)?;
+        self.put_as(&hash, bytes)?;
+        Ok(hash)
+    }
+
+    /// Keeps bytes whose hash is known. They are written aside, synced, renamed, and the directories synced: a name never
+    /// stands for half the bytes. A file whose bytes changed or cannot be read is replaced.
+    pub(crate) fn put_as(&self, hash: &BlobHash, bytes: &[u8]) -> io::Result<()> {
+        let path = self.path(hash).ok_or(io::ErrorKind::InvalidInput)?;
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder)?;
-        if !path.exists() {
-            let aside = self.root.join(UNFINISHED).join(&hash.0);
-            let mut file = File::create(&aside)?;
-            file.write_all(bytes)?;
-            fault::hit("blob.before_sync")?;
-            file.sync_all()?;
-            fault::hit("blob.before_rename")?;
-            fs::rename(&aside, &path)?;
+        if !matches!(self.get(hash), Ok(Some(_))) {
+            let number = self.begun.fetch_add(1, Ordering::Relaxed);
+            let aside = self.root.join(UNFINISHED).join(format!("{}.{number}", hash.0));
+            write_file(&aside, bytes).and_then(|()| fs::rename(&aside, &path)).inspect_err(|_| {
+                // If it cannot be removed now, the next start removes it.
+                drop(fs::remove_file(&aside));
+            })?;
         }
         // An earlier try may have come this far and failed here, so the name is synced also when it is there.
         fault::hit("blob.before_directory_sync")?;
         sync_directory(folder)?;
         sync_directory(&self.root)?;
         fault::hit("blob.after_directory_sync")?;
-        Ok(hash)
+        Ok(())
     }
 
     pub(crate) fn get(&self, hash: &BlobHash) -> io::Result<Option<Vec<u8>>> {
@@ -120,6 +130,14 @@ pub(crate) fn kept_in(root: &Path) -> io::Result<Vec<BlobHash>> {
         kept.extend(names.map(BlobHash));
     }
     Ok(kept)
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    fault::hit("blob.before_sync")?;
+    file.sync_all()?;
+    fault::hit("blob.before_rename")
 }
 
 fn sync_directory(path: &Path) -> io::Result<()> {

@@ -13,6 +13,7 @@
 //! | `sqlite/search.rs` | which texts can be found, in a file of their own? |
 //! | `sqlite/source.rs` | how is a whole log read for what is made from it? |
 //! | `sqlite/read.rs` | how are entries read back, from packs and tail? |
+//! | `sqlite/put.rs` | how is an attachment kept, without a commit waiting for it? |
 //! | `sqlite/erase.rs` | what is removed with a session? |
 //! | `sqlite/checkpoint.rs` | when is the write-ahead log folded into the file? |
 //! | `sqlite/wal.rs` | is the write-ahead log whole? |
@@ -32,6 +33,7 @@ mod load;
 pub(crate) mod migrate;
 mod pack;
 mod project;
+mod put;
 mod read;
 mod repair;
 mod request;
@@ -52,11 +54,11 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
-use session::{BlobHash, ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use session::{ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::blob::{BlobDirectory, Blobs};
+use crate::blob::BlobDirectory;
 use crate::catalog::{Catalog, Counts, Hit, ListQuery, ListRow, SearchQuery, TagCount, Trashed, TurnRow};
 use crate::directory::{DataDirectory, LogsAt};
 use crate::error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};
@@ -151,6 +153,7 @@ struct Shared {
     connections: Mutex<Vec<Connection>>,
     permits: Semaphore,
     blobs: BlobDirectory,
+    blob_permits: Semaphore,
     lag_micros: AtomicI64,
     /// Logs that are known to be damaged.
     damaged: AtomicU64,
@@ -197,6 +200,7 @@ impl SqliteStore {
             connections: Mutex::default(),
             permits: Semaphore::new(READERS_MAX),
             blobs,
+            blob_permits: Semaphore::new(put::BLOB_WRITERS_MAX),
             lag_micros: AtomicI64::new(0),
             damaged: AtomicU64::new(0),
             search_off: AtomicBool::new(false),
@@ -273,6 +277,14 @@ impl Shared {
         self.directory.join("search.db")
     }
 
+    /// Opens the connections of all readers, anew if there are any.
+    fn open_readers(&self) -> Result<(), Fault> {
+        let open = || connect_to_read(&self.database()).and_then(open_files);
+        let opened = std::iter::repeat_with(open).take(READERS_MAX).collect::<Result<_, Fault>>()?;
+        *self.connections.lock().unwrap_or_else(PoisonError::into_inner) = opened;
+        Ok(())
+    }
+
     fn with_connection<T>(
         &self,
         work: impl FnOnce(&Self, &mut Connection) -> Result<T, Fault>,
@@ -288,6 +300,25 @@ impl Shared {
             self.connections.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         }
         result
+    }
+}
+
+/// Opens all files of a connection now instead of at its first use, so that a server without enough descriptors fails at
+/// its start and not later.
+fn open_files(connection: Connection) -> Result<Connection, Fault> {
+    match connection.query_row("PRAGMA schema_version", [], |_| Ok(())) {
+        Ok(()) => Ok(connection),
+        Err(error) => Err(no_connection(error)),
+    }
+}
+
+/// Names the usual reason for a connection that cannot be opened.
+fn no_connection(error: rusqlite::Error) -> Fault {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::CannotOpen) => Fault::Refused(format!(
+            "failed to open a connection to the store: {error}; the limit of open files (`ulimit -n`) may be too low"
+        )),
+        _ => error.into(),
     }
 }
 
@@ -318,7 +349,7 @@ fn connect_to_write(path: &Path) -> Result<Connection, Fault> {
 fn connect_to_read(path: &Path) -> Result<Connection, Fault> {
     // A connection is one thread's at a time, so that SQLite need not take a lock at every step.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    let connection = Connection::open_with_flags(path, flags).map_err(no_connection)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(32);
     connection.busy_timeout(Duration::from_secs(5))?;
@@ -504,22 +535,6 @@ impl Catalog for SqliteStore {
 
     fn lag_micros(&self) -> i64 {
         self.shared.lag_micros.load(Ordering::Relaxed)
-    }
-}
-
-impl Blobs for SqliteStore {
-    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
-        self.ask(|answer| Request::PutBlob { bytes, answer }, |dead| Err(dead.into()))
-    }
-
-    fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
-        let shared = self.shared.clone();
-        async move {
-            let failed = |reason: String| StoreError::Failed { doing: "read a blob", reason };
-            let read = tokio::task::spawn_blocking(move || shared.blobs.get(&hash)).await;
-            read.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
-        }
-        .boxed()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::directory::{Database, Left};
 
 use super::request::{Request, answer_with};
 use super::writer::Writer;
-use super::{Fault, WRITER_BUSY_MAX};
+use super::{Fault, WRITER_BUSY_MAX, no_connection, open_files};
 
 /// Pages of the log, not folded yet, after which the thread beside is asked.
 const BESIDE_PAGES: i64 = 250;
@@ -40,8 +40,8 @@ impl Length {
     }
 }
 
-/// The thread beside.
-#[derive(Debug)]
+/// The thread beside; none before the start.
+#[derive(Debug, Default)]
 pub(super) struct Checkpointer {
     asked: Option<mpsc::Sender<u64>>,
     thread: Option<JoinHandle<()>>,
@@ -52,13 +52,13 @@ pub(super) struct Checkpointer {
 }
 
 impl Checkpointer {
-    /// Starts the thread. It says through `requests` when it is done.
-    pub(super) fn start(database: &Path, requests: mpsc::Sender<Request>) -> std::io::Result<Self> {
+    /// Opens the connection of the thread and starts it. It says through `requests` when it is done.
+    pub(super) fn start(database: &Path, life: u64, requests: mpsc::Sender<Request>) -> Result<Self, Fault> {
         let (asked, asks) = mpsc::channel::<u64>();
         let database = database.to_owned();
+        // In each life of the writing thread the file is opened anew: nobody knows why it died.
+        let mut connection = Some((life, connect(&database).and_then(open_files)?));
         let thread = std::thread::Builder::new().name("everturn-fold".to_owned()).spawn(move || {
-            // In each life of the writing thread the file is opened anew: nobody knows why it died.
-            let mut connection: Option<(u64, Connection)> = None;
             while let Ok(life) = asks.recv() {
                 let open = match connection.take().filter(|(of, _)| *of == life) {
                     Some((_, open)) => Ok(open),
@@ -175,7 +175,7 @@ impl Writer {
         }
     }
 
-    /// Empties the write-ahead log unless a reader needs it. Waits for nobody.
+    /// Empties the write-ahead log unless a reader needs it, or it is so long that the thread beside folds it first.
     fn try_empty_log(&mut self, connection: &Connection, folding: Folding) -> Result<bool, Fault> {
         if self.checkpointer.busy {
             return Ok(false);
@@ -189,17 +189,27 @@ impl Writer {
             }
             return Ok(false);
         }
+        self.empty_unless_read(connection)
+    }
+
+    /// Empties the write-ahead log unless a reader needs it, however long it is, and returns whether it is empty.
+    pub(super) fn empty_unless_read(&self, connection: &Connection) -> Result<bool, Fault> {
         connection.busy_timeout(Duration::ZERO)?;
-        // A reader that needs the log shows here, before anything is recorded.
-        let emptied =
-            restart(connection).and_then(|free| if free { self.empty_log(connection) } else { Ok(false) });
+        // A reader that needs the log shows here, before the log is recorded as empty.
+        let emptied = restart(connection).and_then(|free| {
+            if free {
+                self.empty_log(connection)
+            } else {
+                self.directory.note_commit(Database::Logs).map(|()| false)
+            }
+        });
         connection.busy_timeout(WRITER_BUSY_MAX)?;
         emptied
     }
 
     /// Empties the write-ahead log and returns whether it is empty. A crash at any point leaves a record that tells an
     /// emptied log from a lost one.
-    pub(super) fn empty_log(&self, connection: &Connection) -> Result<bool, Fault> {
+    fn empty_log(&self, connection: &Connection) -> Result<bool, Fault> {
         self.directory.note_emptying(Database::Logs)?;
         empty(connection)?;
         let emptied = std::fs::metadata(self.shared.wal()).is_ok_and(|wal| wal.len() == 0);
@@ -224,7 +234,7 @@ impl Writer {
 }
 
 fn connect(database: &Path) -> Result<Connection, Fault> {
-    let connection = Connection::open(database)?;
+    let connection = Connection::open(database).map_err(no_connection)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     Ok(connection)

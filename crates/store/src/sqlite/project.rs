@@ -18,7 +18,7 @@ use super::request::Request;
 use super::search::Search;
 use super::source::Source;
 use super::tail::TailSession;
-use super::{Fault, Shared, connect_to_read, index};
+use super::{Fault, Shared, connect_to_read, index, open_files};
 
 /// Entries and bytes of one pack: large enough to compress well, small enough to read a page from.
 const PACK_ENTRIES_MAX: usize = 4_096;
@@ -128,14 +128,15 @@ pub(super) fn store_pack(connection: &Connection, no: i64, pack: &Pack) -> Resul
     Ok(())
 }
 
-/// Starts the projecting thread. It ends when the writing thread drops its end.
+/// Opens the connection of the projecting thread and starts it. It ends when the writing thread drops its end.
 pub(super) fn start(
     shared: Arc<Shared>,
     search: Search,
     requests: mpsc::Sender<Request>,
-) -> std::io::Result<(mpsc::Sender<Work>, JoinHandle<()>)> {
+) -> Result<(mpsc::Sender<Work>, JoinHandle<()>), Fault> {
     let (sender, receiver) = mpsc::channel::<Work>();
-    let mut projector = Projector { shared, search, requests, connection: None };
+    let connection = Some(connect(&shared).and_then(open_files)?);
+    let mut projector = Projector { shared, search, requests, connection };
     projector.note_search();
     let thread = std::thread::Builder::new().name("everturn-project".to_owned()).spawn(move || {
         while let Ok(work) = receiver.recv() {

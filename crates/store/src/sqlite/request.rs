@@ -45,9 +45,14 @@ pub(super) enum Request {
         snapshot: PackedSnapshot,
         answer: Answer<Result<(), StoreError>>,
     },
-    PutBlob {
-        bytes: Vec<u8>,
-        answer: Answer<Result<BlobHash, StoreError>>,
+    /// Keeps the file of a blob from being removed with a session that is erased: somebody is about to use it.
+    AwaitBlob {
+        blob: BlobHash,
+        answer: Answer<Result<(), StoreError>>,
+    },
+    /// The blob was not kept after all.
+    DropBlob {
+        blob: BlobHash,
     },
     Erase {
         claim: Claim,

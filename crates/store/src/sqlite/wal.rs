@@ -49,6 +49,24 @@ pub(crate) fn check(path: &Path) -> Result<(), Fault> {
     }
 }
 
+/// The end of the last whole transaction; what stands behind it was never acknowledged.
+fn end(bytes: &[u8]) -> usize {
+    let Some(header) = Header::read(bytes) else { return bytes.len() };
+    let frame_bytes = FRAME_HEADER_BYTES + usize::try_from(header.page_bytes).unwrap_or(0);
+    let (mut sum, mut end) = (header.sum, HEADER_BYTES);
+    for (at, frame) in bytes[HEADER_BYTES..].chunks_exact(frame_bytes).enumerate() {
+        sum = header.add(sum, &frame[..8]);
+        sum = header.add(sum, &frame[FRAME_HEADER_BYTES..]);
+        if frame[8..16] != header.salts || sum != (number(&frame[16..20]), number(&frame[20..24])) {
+            break;
+        }
+        if number(&frame[4..8]) != 0 {
+            end = HEADER_BYTES + (at + 1) * frame_bytes;
+        }
+    }
+    end
+}
+
 /// Where a log is damaged in the middle, if it is.
 fn damage(bytes: &[u8]) -> Option<usize> {
     let frame_bytes = |page: u32| FRAME_HEADER_BYTES + usize::try_from(page).unwrap_or(0);
@@ -126,7 +144,9 @@ fn number(bytes: &[u8]) -> u32 {
 }
 
 /// Writes the log once more, in place, and syncs it. After a failed sync the system may show bytes that the disk
-/// does not have and will not be given again; what is read after this, the disk has.
+/// does not have and will not be given again; what is read after this, the disk has. Frames behind the last whole
+/// transaction are cut off: a reader may keep the log from being emptied, and behind later commits they would look like
+/// damage.
 pub(super) fn write_again(path: &Path) -> Result<(), Fault> {
     let file = match File::options().read(true).write(true).open(path) {
         Ok(file) => file,
@@ -134,8 +154,10 @@ pub(super) fn write_again(path: &Path) -> Result<(), Fault> {
         Err(error) => return Err(error.into()),
     };
     let bytes = std::fs::read(path)?;
+    let whole = &bytes[..end(&bytes)];
     fault::hit("wal.before_rewrite")?;
-    file.write_all_at(&bytes, 0)?;
+    file.write_all_at(whole, 0)?;
+    file.set_len(whole.len() as u64)?;
     fault::hit("wal.before_sync")?;
     file.sync_all()?;
     fault::hit("wal.after_sync")?;
@@ -167,6 +189,23 @@ mod tests {
             assert_eq!(damage(&bytes[..end]), None, "cut at {end}");
         }
         assert_eq!(damage(&bytes), None);
+    }
+
+    #[test]
+    fn frames_behind_the_last_transaction_are_cut_off() {
+        let (bytes, frame_bytes) = written();
+        assert_eq!(end(&bytes), bytes.len());
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("some.db-wal");
+        // Two commits that failed stand behind one that did not.
+        let failed = &bytes[bytes.len() - 3 * frame_bytes..];
+        let stale = [&bytes[..], failed, failed].concat();
+        assert!(damage(&stale).is_some());
+        for torn in [stale.len(), bytes.len() + 1, bytes.len() + frame_bytes] {
+            std::fs::write(&path, &stale[..torn]).unwrap();
+            write_again(&path).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        }
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub(super) struct Writer {
     pub(super) empty_due: bool,
     /// Who waits until the log has no bytes of an erased session, and the end of that wait.
     pub(super) scrubbing: Vec<(Instant, Answer<Result<(), AppendError>>)>,
-    /// Blobs that were put, so many times more than entries came that use them: someone is about to.
+    /// Blobs that are or were put, so many times more than entries came that use them: someone is about to.
     pub(super) fresh_blobs: HashMap<BlobHash, u32>,
     /// Goes up when the store dies, so that what was asked for before is told from what is asked for after.
     pub(super) life: u64,
@@ -116,7 +116,7 @@ impl Writer {
             in_flight: 0,
             needless_rows: 0,
             projector: None,
-            checkpointer: Checkpointer::start(&shared.database(), requests.clone())?,
+            checkpointer: Checkpointer::default(),
             settling: Vec::new(),
             tidying: None,
             forgetting: HashMap::new(),
@@ -132,6 +132,8 @@ impl Writer {
             directory,
         };
         writer.connect()?;
+        shared.open_readers()?;
+        writer.checkpointer = Checkpointer::start(&shared.database(), writer.life, requests.clone())?;
         if let Some(connection) = &writer.connection {
             // The lock proves that every earlier process is gone, so nobody has to wait for its heartbeat to lapse.
             fault::hit("nodes.before_commit")?;
@@ -166,8 +168,7 @@ impl Writer {
         wal::write_again(&self.shared.wal())?;
         let mut connection = connect_to_write(&self.shared.database())?;
         migrate::migrate(&mut connection)?;
-        // A torn end of the log is not left to stand behind what is written next.
-        self.empty_due = !self.empty_log(&connection)?;
+        self.empty_due = !self.empty_unless_read(&connection)?;
         let is_fresh = |blob: &BlobHash| self.fresh_blobs.contains_key(blob);
         if let Err(fault) = erase::remove_doomed(&connection, &self.shared.blobs, is_fresh) {
             tracing::warn!(reason = %fault, "attachments of erased sessions are removed at the next start");
@@ -253,9 +254,9 @@ impl Writer {
             Request::Tidied => self.tidied(),
             Request::Folded { life, result } => self.folded(life, result),
             Request::Close(answer) => self.closing.get_or_insert_default().extend(answer),
-            slow @ (Request::PutBlob { .. } | Request::Erase { .. } | Request::Revive { .. }) => {
-                self.slow.push_back(slow);
-            }
+            Request::AwaitBlob { blob, answer } => self.await_blob(blob, answer),
+            Request::DropBlob { blob } => self.drop_blob(&blob),
+            slow @ (Request::Erase { .. } | Request::Revive { .. }) => self.slow.push_back(slow),
         }
     }
 
@@ -481,12 +482,7 @@ impl Writer {
     fn note_due(&mut self, one: &Append, now: Instant) {
         let messages = one.entries.iter().filter_map(|entry| entry.event.message());
         for blob in messages.flat_map(|message| &message.attachments).map(|attachment| &attachment.blob) {
-            if let Some(count) = self.fresh_blobs.get_mut(blob) {
-                *count -= 1;
-                if *count == 0 {
-                    self.fresh_blobs.remove(blob);
-                }
-            }
+            self.drop_blob(blob);
         }
         let Some(active) = self.active.get_mut(&one.claim.session) else { return };
         active.last_append = now;
@@ -519,7 +515,6 @@ impl Writer {
     fn slow_requests(&mut self) {
         while let Some(request) = self.slow.pop_front() {
             match request {
-                Request::PutBlob { bytes, answer } => answer_with(answer, self.put_blob(&bytes)),
                 Request::Erase { claim, answer } => self.erase_session(claim, answer),
                 Request::Revive { answer } => {
                     let result = self.revive();
@@ -530,6 +525,8 @@ impl Writer {
                 | Request::Heartbeat { .. }
                 | Request::Bind { .. }
                 | Request::Snapshot { .. }
+                | Request::AwaitBlob { .. }
+                | Request::DropBlob { .. }
                 | Request::Settle { .. }
                 | Request::Projected { .. }
                 | Request::Forgotten { .. }
@@ -538,16 +535,6 @@ impl Writer {
                 | Request::Close(_) => {}
             }
         }
-    }
-
-    fn put_blob(&mut self, bytes: &[u8]) -> Result<BlobHash, StoreError> {
-        let failed = |reason: String| StoreError::Failed { doing: "keep a blob", reason };
-        if self.reserve.is_reached(&self.settings.directory) {
-            return Err(failed("the disk is at its reserve; free some space".to_owned()));
-        }
-        let hash = self.shared.blobs.put(bytes).map_err(|error| failed(error.to_string()))?;
-        *self.fresh_blobs.entry(hash.clone()).or_default() += 1;
-        Ok(hash)
     }
 
     pub(super) fn ask_projector(&self, work: Work) {
@@ -565,6 +552,7 @@ impl Writer {
         fault::hit("revive.before_open").map_err(|error| failed(error.into()))?;
         self.shared.connections.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.connect().map_err(failed)?;
+        self.shared.open_readers().map_err(failed)?;
         self.forget_doomed().map_err(failed)?;
         fault::hit("revive.after_open").map_err(|error| failed(error.into()))?;
         *self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner) = None;

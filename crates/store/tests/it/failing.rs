@@ -161,6 +161,10 @@ async fn a_transient_error_of_the_projector_damages_nothing() {
         let directory = TempDir::new().unwrap();
         let store = SqliteStore::open(settings(directory.path())).unwrap();
         fault::fail_next(point);
+        if point == "project.connect" {
+            // A connection that met an error is opened anew.
+            fault::panic_next("project.read");
+        }
         let mut author = Author::create(&store, session_id(1)).await;
         author.turn(&store, "question", "answer").await;
         indexed(&store, session_id(1)).await;

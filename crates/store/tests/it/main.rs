@@ -9,6 +9,7 @@ mod held;
 mod opening;
 mod packing;
 mod searching;
+mod uploading;
 
 use session::{NodeId, SessionId};
 use uuid::Uuid;
