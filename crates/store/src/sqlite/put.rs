@@ -18,12 +18,12 @@ use super::{Fault, SqliteStore};
 pub(super) const BLOB_WRITERS_MAX: usize = 2;
 
 /// A blob that the writing thread awaits. Dropped, it is not awaited any more.
-struct Awaited {
+struct PendingBlob {
     requests: mpsc::Sender<Request>,
     blob: Option<BlobHash>,
 }
 
-impl Drop for Awaited {
+impl Drop for PendingBlob {
     fn drop(&mut self) {
         if let Some(blob) = self.blob.take() {
             // A send fails only when the thread is gone, and what it awaited with it.
@@ -43,12 +43,12 @@ impl Blobs for SqliteStore {
             // Before the file is looked for, so that no erase removes it in between.
             let name = blob.clone();
             let asked = self.ask(|answer| Request::AwaitBlob { blob: name, answer }, |dead| Err(dead.into()));
-            let mut awaited = Awaited { requests: self.requests.clone(), blob: Some(blob.clone()) };
+            let mut awaited = PendingBlob { requests: self.requests.clone(), blob: Some(blob.clone()) };
             asked.await?;
             let shared = self.shared.clone();
             let put = tokio::task::spawn_blocking(move || {
                 shared.blobs.put_as(&blob, &bytes)?;
-                // Awaited until a message uses it, also if the caller is gone by now.
+                // PendingBlob until a message uses it, also if the caller is gone by now.
                 Ok::<_, Fault>(awaited.blob.take().unwrap_or(blob))
             });
             put.await.map_err(|error| failed(error.to_string()))?.map_err(|fault| failed(fault.to_string()))
