@@ -112,6 +112,8 @@ pub const POINTS: &[&str] = &[
     "erase.after_blobs",
     "forget.before_commit",
     "forget.after_commit",
+    "scrub.before_commit",
+    "scrub.after_commit",
     "erase.before_words_noted",
     "erase.after_words_noted",
     "revive.before_open",

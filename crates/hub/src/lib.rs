@@ -56,7 +56,8 @@ pub use follow::{Followed, Follower};
 pub use handle::{Acknowledged, SessionHandle};
 pub use hub::{Create, Health, Hub, Settings};
 pub use library::{
-    Counts, DocumentKind, Doing, Hit, ListQuery, ListRow, SaidBy, SearchQuery, Shelf, StoreError, TagCount,
+    Counts, DocumentKind, Doing, Hit, ListQuery, ListRow, SearchCursor, SearchQuery, SearchScope, Shelf,
+    StoreError, TagCount, marks,
 };
 pub use memory::Remembers;
 pub use past::{Moment, Past, PastLine};

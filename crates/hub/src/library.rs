@@ -2,8 +2,10 @@
 
 use session::{BlobHash, SessionId, UserId};
 
+pub use store::words::marks;
 pub use store::{
-    Counts, DocumentKind, Doing, Hit, ListQuery, ListRow, SaidBy, SearchQuery, Shelf, StoreError, TagCount,
+    Counts, DocumentKind, Doing, Hit, ListQuery, ListRow, SearchCursor, SearchQuery, SearchScope, Shelf,
+    StoreError, TagCount,
 };
 
 use crate::hub::Hub;

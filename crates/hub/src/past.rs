@@ -1,6 +1,6 @@
 //! A session's log as people look at it: newest entry first, what was streamed put together, and single texts from it.
 
-use session::{Entry, Epoch, Event, RunId, Seq, Time, TurnId};
+use session::{Entry, Epoch, Event, RunId, Seq, Time};
 
 use crate::error::CommandError;
 use crate::handle::SessionHandle;
@@ -112,39 +112,30 @@ impl SessionHandle {
         Ok(past)
     }
 
-    /// What a message said, or a run answered, and when; as far as it can be read at once.
+    /// The text that an entry completed: a message as it stood then, or the answer of a run as far as it can be read at
+    /// once.
     ///
     /// # Errors
     /// When there is no such session or it cannot be read.
-    pub async fn said(
-        &self,
-        turn: TurnId,
-        run: Option<RunId>,
-    ) -> Result<Option<(Time, String)>, CommandError> {
+    pub async fn said(&self, seq: Seq, run: Option<RunId>) -> Result<Option<String>, CommandError> {
         let store = self.hub.store();
         let Some(run) = run else {
-            let read = store.read(self.session, Seq(turn.0.saturating_sub(1)), 1).await?;
+            let read = store.read(self.session, Seq(seq.0.saturating_sub(1)), 1).await?;
             return Ok(read.into_iter().find_map(|entry| match entry.event {
-                Event::MessagePosted { message, .. } | Event::MessageEdited { message, .. } => {
-                    Some((entry.time, message.text))
-                }
+                Event::MessagePosted { message, .. }
+                | Event::MessageEdited { message, .. }
+                | Event::QueuedEdited { message, .. } => Some(message.text),
                 _ => None,
             }));
         };
         let (mut entries, mut after) = (Vec::new(), Seq(run.0.saturating_sub(1)));
-        while entries.len() < SAID_MAX {
+        while entries.len() < SAID_MAX && after < seq {
             let read = store.read(self.session, after, STRETCH as usize).await?;
             let Some(last) = read.last() else { break };
             after = last.seq;
-            let ends = |entry: &Entry| matches!(&entry.event, Event::RunEnded { run: of, .. } if *of == run);
-            let ended = read.iter().any(ends);
-            entries.extend(read);
-            if ended {
-                break;
-            }
+            entries.extend(read.into_iter().filter(|entry| entry.seq <= seq));
         }
-        let time = entries.first().map(|entry| entry.time);
-        Ok(time.map(|time| (time, session::run_text(run, &entries))))
+        Ok(Some(session::run_text(run, &entries)))
     }
 }
 

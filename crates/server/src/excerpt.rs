@@ -14,32 +14,11 @@ pub(crate) struct Stretch {
     pub(crate) hit: bool,
 }
 
-/// The words of a text: where each begins and ends.
-fn words(text: &str) -> impl Iterator<Item = (usize, usize)> {
-    let mut rest = text.char_indices().peekable();
-    std::iter::from_fn(move || {
-        while rest.next_if(|(_, c)| !c.is_alphanumeric()).is_some() {}
-        let (start, first) = rest.next()?;
-        let mut end = start + first.len_utf8();
-        while let Some((at, c)) = rest.next_if(|(_, c)| c.is_alphanumeric()) {
-            end = at + c.len_utf8();
-        }
-        Some((start, end))
-    })
-}
-
-/// As search compares words: case does not matter.
-fn plain(word: &str) -> String {
-    word.chars().flat_map(char::to_lowercase).collect()
-}
-
 /// A stretch of `text` around the first of the words that were looked for, with all of them marked. Line breaks become
-/// spaces. Where none is there, as for words with other accents, it is the beginning.
+/// spaces. Where none is there, it is the beginning.
 pub(crate) fn around(text: &str, looked_for: &str) -> Vec<Stretch> {
-    let wanted: Vec<String> = words(looked_for).map(|(start, end)| plain(&looked_for[start..end])).collect();
-    let hits: Vec<(usize, usize)> =
-        words(text).filter(|(start, end)| wanted.contains(&plain(&text[*start..*end]))).collect();
-    let first = hits.first().map_or(0, |(start, _)| *start);
+    let hits = hub::marks(text, looked_for);
+    let first = hits.first().map_or(0, |hit| hit.start);
     let from = text[..first].char_indices().rev().take(BEFORE).last().map_or(first, |(at, _)| at);
     let until = text[first..].char_indices().nth(AFTER).map_or(text.len(), |(at, _)| first + at);
     let mut stretches = Vec::new();
@@ -52,10 +31,10 @@ pub(crate) fn around(text: &str, looked_for: &str) -> Vec<Stretch> {
         push("…", false);
     }
     let mut at = from;
-    for (start, end) in hits.into_iter().filter(|(start, end)| *start >= from && *end <= until) {
-        push(&text[at..start], false);
-        push(&text[start..end], true);
-        at = end;
+    for hit in hits.into_iter().filter(|hit| hit.start >= from && hit.end <= until) {
+        push(&text[at..hit.start], false);
+        push(&text[hit.clone()], true);
+        at = hit.end;
     }
     push(&text[at..until], false);
     if until < text.len() {
@@ -75,9 +54,10 @@ mod tests {
 
     #[test]
     fn the_words_are_marked_wherever_they_stand() {
-        assert_eq!(shown("A heron, two Herons, a HERON.", "heron"), "A [heron], two Herons, a [HERON].");
+        assert_eq!(shown("A heron, two Herons, a HERON.", "heron"), "A [heron], two [Herons], a [HERON].");
         assert_eq!(shown("grey\nherons\tfly", "fly grey"), "[grey] herons [fly]");
-        assert_eq!(shown("Füße im Föhn", "FÖHN füße"), "[Füße] im [Föhn]");
+        assert_eq!(shown("Füße im Föhn", "FOHN fusse"), "[Füße] im [Föhn]");
+        assert_eq!(shown("今日は日本語の文章", "日本語"), "今日は[日本語]の文章");
         assert_eq!(shown("nothing of it", "heron"), "nothing of it");
         assert_eq!(shown("", "heron"), "");
         assert_eq!(shown("heron", "heron"), "[heron]");

@@ -1,5 +1,7 @@
 //! The list of sessions, pages of turns and full text: projections of the logs, each a fold that can be rebuilt.
 
+mod search;
+
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
@@ -10,6 +12,9 @@ use session::{
 };
 
 use crate::error::StoreError;
+
+pub(crate) use search::newest;
+pub use search::{Document, DocumentKind, Hit, SearchCursor, SearchQuery, SearchScope, document};
 
 /// Least time between two touches of a list row by finished calls: a busy run stays fresh without a write a call.
 const CALL_TOUCH_MICROS: i64 = 1_000_000;
@@ -27,7 +32,9 @@ pub trait Catalog: Send + Sync + 'static {
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>>;
 
-    /// Names, messages and answers of a user's sessions with all the words, newest first. Behind the log by the lag.
+    /// Names, messages and answers of a user's sessions with all the words, in the order of [`SearchCursor`]. Only
+    /// texts that a reader of the session sees are found: none that was removed, edited away or undone. A branch is
+    /// also found by the beginning that it shares. Behind the log by the lag.
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>>;
 
     /// The line of a session, by any id that leads to it.
@@ -115,61 +122,6 @@ impl Counts {
             Shelf::Trash => self.trash += 1,
         }
     }
-}
-
-/// What to find.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchQuery {
-    pub user: UserId,
-    /// Words that all must be there.
-    pub words: String,
-    /// Only on these shelves.
-    pub shelves: Vec<Shelf>,
-    /// Only in sessions that stand in this project.
-    pub project: Option<ProjectId>,
-    /// Only in sessions with this tag.
-    pub tag: Option<String>,
-    /// Only what was said by a person, or by the agent.
-    pub said_by: Option<SaidBy>,
-    /// Only in sessions that were active since then.
-    pub active_since: Option<Time>,
-    pub count: usize,
-}
-
-impl SearchQuery {
-    /// Words wherever a user has them, also in the trash.
-    pub fn new(user: UserId, words: impl Into<String>, count: usize) -> Self {
-        let shelves = vec![Shelf::Active, Shelf::Archived, Shelf::Trash];
-        let (project, tag, said_by, active_since) = (None, None, None, None);
-        Self { user, words: words.into(), shelves, project, tag, said_by, active_since, count }
-    }
-}
-
-impl SearchQuery {
-    /// Whether it looks into a session.
-    pub(crate) fn reaches(&self, row: &ListRow) -> bool {
-        row.user == self.user
-            && self.shelves.contains(&row.shelf())
-            && (self.project.is_none() || row.project == self.project)
-            && self.tag.as_ref().is_none_or(|tag| row.tags.contains(tag))
-            && self.active_since.is_none_or(|since| row.active_at >= since)
-    }
-
-    /// Whether it looks at documents of a kind. Names are nobody's words.
-    pub(crate) fn wants(&self, kind: DocumentKind) -> bool {
-        match self.said_by {
-            None => true,
-            Some(SaidBy::Person) => kind == DocumentKind::Message,
-            Some(SaidBy::Agent) => matches!(kind, DocumentKind::Answer(_)),
-        }
-    }
-}
-
-/// Who said something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SaidBy {
-    Person,
-    Agent,
 }
 
 /// A tag, and how many sessions have it.
@@ -440,6 +392,10 @@ pub struct TurnIndex {
     rows: BTreeMap<Seq, (TurnRow, Option<Seq>)>,
     /// Messages that were posted and wait: the entry that last changed each.
     waiting: BTreeMap<TurnId, Seq>,
+    /// The turn of each run.
+    runs: BTreeMap<RunId, TurnId>,
+    /// Messages that went into a running run, and the turn that shows them.
+    steered: BTreeMap<TurnId, TurnId>,
 }
 
 impl TurnIndex {
@@ -457,10 +413,17 @@ impl TurnIndex {
                 self.wait(TurnId(entry.seq.0), entry.seq);
             }
             Event::QueuedEdited { turn, .. } => self.wait(*turn, entry.seq),
-            Event::QueuedRemoved { turn } | Event::MessageSteered { turn, .. } => {
+            Event::QueuedRemoved { turn } => {
                 self.waiting.remove(turn);
             }
+            Event::MessageSteered { turn, run } => {
+                self.waiting.remove(turn);
+                if let Some(into) = self.runs.get(run) {
+                    self.steered.insert(*turn, *into);
+                }
+            }
             Event::RunStarted { turn, .. } => {
+                self.runs.insert(RunId(entry.seq.0), *turn);
                 if let Some(message) = self.waiting.remove(turn) {
                     let row = TurnRow { position: entry.seq, turn: *turn, message, last: entry.seq };
                     self.rows.insert(entry.seq, (row, None));
@@ -483,6 +446,18 @@ impl TurnIndex {
         let end = before.and_then(|turn| self.position(turn)).unwrap_or(Seq(u64::MAX));
         let rows = self.rows.range(..end).rev().filter(|(_, (_, hidden))| hidden.is_none());
         rows.take(count).map(|(_, (row, _))| *row).collect()
+    }
+
+    /// Whether a reader sees the message or the answers of a turn: among the turns, waiting, or in the run that it went
+    /// into.
+    pub fn shows(&self, turn: TurnId) -> bool {
+        let visible = |turn: TurnId| {
+            let position = self.position(turn).and_then(|position| self.rows.get(&position));
+            position.is_some_and(|(_, hidden)| hidden.is_none())
+        };
+        self.waiting.contains_key(&turn)
+            || visible(turn)
+            || self.steered.get(&turn).is_some_and(|into| visible(*into))
     }
 
     /// Every turn, oldest first, with the entry that took it out of sight.
@@ -525,52 +500,4 @@ impl TurnIndex {
             }
         }
     }
-}
-
-/// A text that can be found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
-    pub turn: TurnId,
-    pub kind: DocumentKind,
-    /// The entry that completed it.
-    pub seq: Seq,
-    pub text: String,
-}
-
-/// Whose words a document holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DocumentKind {
-    /// The name of a session; its turn is 0.
-    Title,
-    Message,
-    /// An answer, by the run that gave it.
-    Answer(RunId),
-}
-
-/// A document that has the words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Hit {
-    pub session: SessionId,
-    pub turn: TurnId,
-    pub kind: DocumentKind,
-}
-
-/// What an entry makes findable. `answer` gives the text of a run, which its end completes.
-pub fn document(entry: &Entry, answer: impl FnOnce(RunId) -> String) -> Option<Document> {
-    let (turn, kind, text) = match &entry.event {
-        Event::SessionCreated { title: Some(title), .. }
-        | Event::SessionRenamed { title }
-        | Event::TitleGenerated { title } => (TurnId(0), DocumentKind::Title, title.clone()),
-        Event::MessagePosted { message, .. } | Event::MessageEdited { message, .. } => {
-            (TurnId(entry.seq.0), DocumentKind::Message, message.text.clone())
-        }
-        Event::QueuedEdited { turn, message, .. } => (*turn, DocumentKind::Message, message.text.clone()),
-        // What is still being recovered is indexed once that is settled.
-        Event::RunEnded { end: RunEnd::Interrupted { recovering: true, .. }, .. } => return None,
-        Event::RunEnded { turn, run, .. } | Event::RecoverySettled { turn, run, .. } => {
-            (*turn, DocumentKind::Answer(*run), answer(*run))
-        }
-        _ => return None,
-    };
-    (!text.is_empty()).then_some(Document { turn, kind, seq: entry.seq, text })
 }

@@ -17,6 +17,7 @@ mod metrics;
 pub mod people;
 pub mod postgres;
 pub mod sqlite;
+pub mod words;
 
 use std::sync::Arc;
 
@@ -25,8 +26,8 @@ use session::{Entry, Fingerprint, Link, MessageKey, NodeId, RunId, Seq, SessionI
 
 pub use binding::{Binding, Bindings, Bound, ChatRow};
 pub use catalog::{
-    Catalog, Counts, Document, DocumentKind, Doing, Hit, ListQuery, ListRow, SaidBy, SearchQuery, Shelf,
-    TagCount, Trashed, TurnRow,
+    Catalog, Counts, Document, DocumentKind, Doing, Hit, ListQuery, ListRow, SearchCursor, SearchQuery,
+    SearchScope, Shelf, TagCount, Trashed, TurnRow,
 };
 pub use claim::{Claim, Claiming};
 pub use error::{AppendError, ClaimError, Dead, OpenError, ReadError, StoreError};

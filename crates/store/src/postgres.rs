@@ -8,11 +8,13 @@
 //! | `claims.rs` | who may write a session, and how does one begin or end? |
 //! | `notes.rs` | what follows from entries, in the same transaction? |
 //! | `read.rs` | what is there? |
+//! | `search.rs` | which texts can be found, and which have the words? |
 
 mod append;
 mod claims;
 mod notes;
 mod read;
+mod search;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -43,6 +45,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("postgres/migrations/0001_first.sql"),
     include_str!("postgres/migrations/0002_needs.sql"),
     include_str!("postgres/migrations/0003_deliveries.sql"),
+    include_str!("postgres/migrations/0004_words.sql"),
 ];
 /// Keeps two processes from migrating at once: "EvTn".
 const MIGRATION_LOCK: i64 = 0x4576_546e;
@@ -106,8 +109,10 @@ impl PostgresStore {
         store.take_lock().await?;
         store.prepare().await?;
         // The lock proves that every earlier process is gone, so nobody has to wait for its heartbeat to lapse.
-        let client = store.client().await.map_err(|error| OpenStoreError::Unreachable(error.to_string()))?;
+        let mut client =
+            store.client().await.map_err(|error| OpenStoreError::Unreachable(error.to_string()))?;
         client.execute("DELETE FROM nodes", &[]).await.map_err(unreachable)?;
+        search::rebuild(&mut client).await.map_err(unreachable)?;
         drop(client);
         Ok(store)
     }
@@ -475,7 +480,7 @@ impl Catalog for PostgresStore {
     }
 
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
-        async move { read::search(&self.client().await?, &query).await.map_err(failed("search")) }.boxed()
+        async move { search::find(&self.client().await?, &query).await.map_err(failed("search")) }.boxed()
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -11,6 +11,7 @@
 //! | `sqlite/project.rs` | what follows behind the append, off the writing thread? |
 //! | `sqlite/index.rs` | what do entries change in the projections beside the log? |
 //! | `sqlite/search.rs` | which texts can be found, in a file of their own? |
+//! | `sqlite/find.rs` | which of them have the words? |
 //! | `sqlite/source.rs` | how is a whole log read for what is made from it? |
 //! | `sqlite/read.rs` | how are entries read back, from packs and tail? |
 //! | `sqlite/put.rs` | how is an attachment kept, without a commit waiting for it? |
@@ -28,6 +29,7 @@ mod beside;
 mod checkpoint;
 mod disk;
 mod erase;
+mod find;
 mod index;
 mod load;
 pub(crate) mod migrate;
@@ -525,7 +527,7 @@ impl Catalog for SqliteStore {
                 let why = "it is off after an error; the next start makes its words anew from the logs";
                 return Err(Fault::Refused(why.to_owned()));
             }
-            search::find(connection, &shared.words(), &query)
+            find::find(connection, &shared.words(), &query)
         })
     }
 

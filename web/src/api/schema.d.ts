@@ -762,7 +762,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Finds names of sessions, which come first, and messages and answers, newest first. */
+        /**
+         * Finds names of sessions, which come first, and messages and answers, newest first.
+         * @description Names take at most half of a page. Only texts that a reader of the session sees are found: none that was removed,
+         *     edited away or undone.
+         */
         get: operations["search"];
         put?: never;
         post?: never;
@@ -2212,9 +2216,9 @@ export interface components {
             archived: boolean;
             /**
              * Format: int64
-             * @description When it was said.
+             * @description When it was said, or the answer was complete.
              */
-            at?: number | null;
+            at: number;
             /** @description What stands around the words; the first 40 hits have it. */
             excerpt: components["schemas"]["Stretch"][];
             /**
@@ -2904,8 +2908,11 @@ export interface components {
          * @enum {string}
          */
         ScopeName: "read" | "write" | "manage";
+        /** @description A page of hits. */
         SearchBody: {
             hits: components["schemas"]["FoundBody"][];
+            /** @description Where the next page begins; none at the end. */
+            next?: string | null;
         };
         SecretBody: {
             /** Format: int64 */
@@ -4674,8 +4681,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Words that all must be there. */
+                /** @description Words that all must be there, whatever their case and accents; the last one matches as a prefix. */
                 words: string;
+                /** @description `next` of the page before. */
+                before: string | null;
                 /** @description Hits, at most 200; 50 if left out. */
                 count: number | null;
                 /** @description Only on this shelf; everywhere but in the trash if left out. */

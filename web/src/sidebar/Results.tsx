@@ -31,15 +31,15 @@ function useAnswer(words: string, filters: typeof NO_FILTERS) {
   useEffect(() => {
     let asked = true;
     const timer = setTimeout(() => {
-      ask<{ hits: Hit[] }>("GET", `/search?${searchOf(words, filters, COUNT, Date.now())}`)
-        .then(({ hits }) => {
+      ask<{ hits: Hit[]; next?: string | null }>("GET", `/search?${searchOf(words, filters, COUNT, Date.now())}`)
+        .then(({ hits, next }) => {
           if (!asked) return;
           setProblem(undefined);
           setAnswer({
             words,
             narrowed: isNarrowed(filters),
             found: bySession(hits),
-            more: hits.length >= COUNT,
+            more: next != null,
           });
         })
         .catch(

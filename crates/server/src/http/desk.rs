@@ -13,7 +13,7 @@ use hub::{
     BoundChat, ChatHandle, ChatStatus, Clock, Counts, Create, Doing, Hit, Hub, ListFollower, ListQuery,
     ListRow, SearchQuery, SessionHandle, Shelf, SystemClock, TagCount, Trouble,
 };
-use session::{BlobHash, ChatKey, Message, ProjectId, RunId, SessionId, Time, TurnId, UserId};
+use session::{BlobHash, ChatKey, Message, ProjectId, RunId, Seq, SessionId, Time, TurnId, UserId};
 use store::people::{By, Credential, Kind, People, PeopleError, Role, Scope};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -318,14 +318,14 @@ impl Desk {
         Ok(self.hub().row(session).await?.filter(|row| row.user == self.user()))
     }
 
-    /// What was said in a session of this user, and when.
+    /// The text that an entry completed in a session of this user.
     pub(crate) async fn said(
         &self,
         session: SessionId,
-        turn: TurnId,
+        seq: Seq,
         run: Option<RunId>,
-    ) -> Result<Option<(Time, String)>, Problem> {
-        Ok(self.session(session.0).await?.said(turn, run).await?)
+    ) -> Result<Option<String>, Problem> {
+        Ok(self.session(session.0).await?.said(seq, run).await?)
     }
 
     /// How many sessions this user has.

@@ -92,6 +92,46 @@ fn a_search_shows_the_words_around_its_hits_and_is_narrowed() {
 }
 
 #[test]
+fn pages_of_a_search_join_and_names_and_texts_share_them() {
+    let stage = Stage::new();
+    let sessions: Vec<String> = (0..3).map(|_| stage.client.create().unwrap()).collect();
+    for session in &sessions {
+        stage.answered(session, "say 1 of stork about quokkas");
+        stage.must("PATCH", &format!("/sessions/{session}"), &json!({ "title": "Quokka planning" }));
+    }
+    let page = |before: Option<&str>, count: usize| {
+        let before = before.map(|before| format!("&before={before}")).unwrap_or_default();
+        get(&stage, &format!("/search?words=quokka&count={count}{before}"))
+    };
+    // Words are found a moment after they are kept.
+    while page(None, 100)["hits"].as_array().unwrap().len() < 6 {
+        std::thread::yield_now();
+    }
+    let all = page(None, 100);
+    assert_eq!(all["next"], Value::Null);
+    for count in [1, 2, 3, 4] {
+        let (mut hits, mut before) = (Vec::new(), None::<String>);
+        loop {
+            let page = page(before.as_deref(), count);
+            hits.extend(page["hits"].as_array().unwrap().clone());
+            match page["next"].as_str() {
+                Some(next) => before = Some(next.to_owned()),
+                None => break,
+            }
+        }
+        let place = |hit: &Value| (hit["session"].to_string(), hit["turn"].to_string());
+        let mut found: Vec<_> = hits.iter().map(place).collect();
+        let mut expected: Vec<_> = all["hits"].as_array().unwrap().iter().map(place).collect();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "pages of {count}");
+    }
+    let mixed = page(None, 2);
+    assert_eq!((&mixed["hits"][0]["turn"], mixed["hits"][1]["turn"].is_u64()), (&Value::Null, true));
+    assert_eq!(stage.ask("GET", "/search?words=quokka&before=1", &json!({})).status, 400);
+}
+
+#[test]
 fn the_log_is_told_newest_first_in_pages_that_join() {
     let stage = Stage::new();
     let session = stage.client.create().unwrap();

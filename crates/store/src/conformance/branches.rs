@@ -50,8 +50,8 @@ pub async fn a_branch_lists_and_shows_the_turns_it_shares(fresh: &dyn Fresh) {
     let store = fresh.reopen(store);
     assert_eq!(store.turns(id(2), None, 100).await.unwrap(), folded(&branch));
     assert_eq!(store.turns(id(2), None, 1).await.unwrap(), folded(&branch)[..1]);
-    // Each text is found once, where it was written.
-    assert_eq!(store.search(SearchQuery::new(UserId::FIRST, "shared", 10)).await.unwrap().len(), 2);
+    // Each text is found in every session that shows it.
+    assert_eq!(store.search(SearchQuery::new(UserId::FIRST, "shared", 10)).await.unwrap().len(), 4);
     assert_eq!(store.search(SearchQuery::new(UserId::FIRST, "branch", 10)).await.unwrap().len(), 2);
 }
 

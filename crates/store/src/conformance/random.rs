@@ -322,9 +322,7 @@ impl World {
     }
 }
 
-/// What is found, in an order that does not depend on when it was indexed.
+/// Everything that is found, in order.
 async fn found(store: &dyn Store, words: &str) -> Vec<Hit> {
-    let mut found = store.search(SearchQuery::new(UserId::FIRST, words, usize::MAX)).await.unwrap();
-    found.sort();
-    found
+    store.search(SearchQuery::new(UserId::FIRST, words, usize::MAX)).await.unwrap()
 }

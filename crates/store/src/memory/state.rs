@@ -10,12 +10,12 @@ use session::{
 
 use crate::binding::{Binding, Bound, ChatRow};
 use crate::catalog::{
-    Counts, Document, Hit, ListQuery, ListRow, SearchQuery, Shelf, TagCount, Trashed, TurnIndex, TurnRow,
-    document,
+    Counts, Document, DocumentKind, Hit, ListQuery, ListRow, SearchQuery, Shelf, TagCount, Trashed,
+    TurnIndex, TurnRow, document, newest,
 };
 use crate::claim::HEARTBEAT_MICROS_MAX;
 use crate::error::{AppendError, ClaimError, OpenError, ReadError};
-use crate::{Append, Claim, Claiming, KeyUse, OpenRun, Opened, Snapshot};
+use crate::{Append, Claim, Claiming, KeyUse, OpenRun, Opened, Snapshot, words};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -338,26 +338,24 @@ impl State {
     }
 
     pub(super) fn search(&self, query: &SearchQuery) -> Vec<Hit> {
-        let phrases: Vec<_> =
-            query.words.split_whitespace().map(tokens).filter(|phrase| !phrase.is_empty()).collect();
+        let phrases = words::phrases(&query.words);
         if phrases.is_empty() {
             return Vec::new();
         }
         let mut found = Vec::new();
-        for log in self.logs.iter().filter(|log| query.reaches(&log.list_row())) {
-            for (time, document) in
-                log.documents().into_iter().filter(|(_, document)| query.wants(document.kind))
-            {
-                let text = tokens(&document.text);
-                let has = |phrase: &Vec<String>| text.windows(phrase.len()).any(|window| window == phrase);
-                if phrases.iter().all(has) {
-                    found.push((time, Hit { session: log.key, turn: document.turn, kind: document.kind }));
+        for log in self.logs.iter().filter(|log| !log.own().is_empty() && query.reaches(&log.list_row())) {
+            for Document { turn, kind, seq, time, text } in log.documents() {
+                let words = words::words(&text);
+                let hit = Hit { session: log.key, turn, kind, time, seq };
+                if query.wants(kind)
+                    && query.before.is_none_or(|before| hit.cursor() < before)
+                    && phrases.iter().all(|phrase| phrase.is_in(&words))
+                {
+                    found.push(hit);
                 }
             }
         }
-        // The sort keeps the order of a log where times are equal.
-        found.sort_by_key(|(time, _)| *time);
-        found.into_iter().rev().take(query.count).map(|(_, hit)| hit).collect()
+        newest(found, query.count)
     }
 
     /// A log by the id under which it was made, also when that no longer leads to it.
@@ -411,20 +409,22 @@ impl Log {
         row
     }
 
-    /// What can be found, in the order in which it was first completed.
-    fn documents(&self) -> Vec<(Time, Document)> {
-        let mut documents: Vec<(Time, Document)> = Vec::new();
+    /// The texts that a reader sees, each with the time when it was first complete.
+    fn documents(&self) -> Vec<Document> {
+        let mut documents: Vec<Document> = Vec::new();
+        let mut turns = TurnIndex::default();
         let entries = || self.entries.iter().map(Arc::as_ref);
-        for entry in self.own() {
+        for entry in entries() {
+            turns.apply(entry);
             let through = || entries().take_while(|other| other.seq <= entry.seq);
             let Some(found) = document(entry, |run| session::run_text(run, through())) else { continue };
-            let same =
-                |(_, known): &&mut (Time, Document)| known.turn == found.turn && known.kind == found.kind;
+            let same = |known: &&mut Document| known.turn == found.turn && known.kind == found.kind;
             match documents.iter_mut().find(same) {
-                Some((_, known)) => *known = found,
-                None => documents.push((entry.time, found)),
+                Some(known) => *known = Document { time: known.time, ..found },
+                None => documents.push(found),
             }
         }
+        documents.retain(|document| document.kind == DocumentKind::Title || turns.shows(document.turn));
         documents
     }
 
@@ -432,9 +432,4 @@ impl Log {
         let messages = self.entries.iter().filter_map(|entry| entry.event.message());
         messages.flat_map(|message| &message.attachments).map(|attachment| attachment.blob.clone()).collect()
     }
-}
-
-fn tokens(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
 }

@@ -8,7 +8,7 @@ use crate::claim::HEARTBEAT_MICROS_MAX;
 use crate::error::{AppendError, ClaimError, StoreError};
 use crate::{Binding, Bound, Claim, Claiming};
 
-use super::{Fault, failed, int, notes, number, read};
+use super::{Fault, failed, int, notes, number, read, search};
 
 /// Gives a node the right to write a session.
 pub(super) async fn claim(
@@ -56,9 +56,10 @@ pub(super) async fn claim(
 }
 
 async fn make(transaction: &Transaction<'_>, session: SessionId, base: &Link) -> Result<i64, Fault> {
-    let sql = "INSERT INTO logs (key, claim_epoch, shared_seq) VALUES ($1, $2, $3) RETURNING no";
+    let sql =
+        "INSERT INTO logs (key, claim_epoch, shared_seq, words_form) VALUES ($1, $2, $3, $4) RETURNING no";
     let (epoch, shared) = (int(base.epoch.0), int(base.seq.0));
-    let no: i64 = transaction.query_one(sql, &[&session.0, &epoch, &shared]).await?.get(0);
+    let no: i64 = transaction.query_one(sql, &[&session.0, &epoch, &shared, &search::FORM]).await?.get(0);
     transaction.execute("INSERT INTO session_ids VALUES ($1, $2)", &[&session.0, &no]).await?;
     Ok(no)
 }
@@ -88,6 +89,7 @@ async fn branch(
         if let Some(message) = entry.event.message() {
             notes::blobs(transaction, no, message).await.map_err(failed)?;
         }
+        search::note(transaction, no, entry).await.map_err(failed)?;
     }
     notes::put_row(transaction, no, &row, notes::NO_SHELF).await.map_err(failed)?;
     for turn in turns.page(None, usize::MAX) {

@@ -1,18 +1,16 @@
 //! What follows from entries, written with them: keys, ids, open runs, the list, turns, words and uses of blobs.
 
 use deadpool_postgres::Transaction;
-use session::{Entry, Event, Message, RunEnd, RunId, Seq, TurnId};
+use session::{Entry, Event, Message, RunEnd, Seq, TurnId};
 use tokio_postgres::types::ToSql;
 
 use crate::Append;
-use crate::catalog::{DocumentKind, ListRow, Shelf, Touch, document, may_touch};
+use crate::catalog::{ListRow, Shelf, Touch, may_touch};
 
-use super::{Fault, claims, int, read};
+use super::{Fault, claims, int, read, search};
 
 /// Where the row of a branch waits for its first entry: on no shelf that is listed.
 pub(super) const NO_SHELF: i16 = -1;
-/// Words of one text that can be found; a longer one is found by its beginning.
-const WORDS_BYTES_MAX: usize = 400_000;
 
 /// Whether anything follows from an event; chunks of a run that goes on are entries and no more.
 pub(super) fn concerns(event: &Event) -> bool {
@@ -123,7 +121,7 @@ async fn note(transaction: &Transaction<'_>, no: i64, entry: &Entry) -> Result<(
         _ => {}
     }
     turns(transaction, no, entry).await?;
-    words(transaction, no, entry).await
+    search::note(transaction, no, entry).await
 }
 
 async fn turns(transaction: &Transaction<'_>, no: i64, entry: &Entry) -> Result<(), Fault> {
@@ -194,43 +192,4 @@ pub(super) async fn blobs(transaction: &Transaction<'_>, no: i64, message: &Mess
         transaction.execute(sql, &[&attachment.blob.0, &no]).await?;
     }
     Ok(())
-}
-
-/// Makes a text findable by its words, once it is complete.
-async fn words(transaction: &Transaction<'_>, no: i64, entry: &Entry) -> Result<(), Fault> {
-    let text = match &entry.event {
-        Event::RunEnded { run, .. } | Event::RecoverySettled { run, .. } => {
-            run_text(transaction, no, *run, entry.seq).await?
-        }
-        _ => String::new(),
-    };
-    let Some(found) = document(entry, |_| text) else { return Ok(()) };
-    let run = match found.kind {
-        DocumentKind::Title | DocumentKind::Message => 0,
-        DocumentKind::Answer(run) => int(run.0),
-    };
-    let words = spaced(&found.text, WORDS_BYTES_MAX);
-    let sql = "INSERT INTO documents (no, turn, run, time, words) VALUES ($1, $2, $3, $4, to_tsvector('simple', $5))
-               ON CONFLICT (no, turn, run) DO UPDATE SET words = excluded.words";
-    transaction.execute(sql, &[&no, &int(found.turn.0), &run, &entry.time.0, &words]).await.map(drop)
-}
-
-async fn run_text(transaction: &Transaction<'_>, no: i64, run: RunId, end: Seq) -> Result<String, Fault> {
-    let sql = "SELECT seq, time, epoch, hash, body FROM entries WHERE no = $1 AND seq >= $2 AND seq <= $3 ORDER BY seq";
-    let rows = transaction.query(sql, &[&no, &int(run.0), &int(end.0)]).await?;
-    Ok(session::run_text(run, &read::chained(&rows)))
-}
-
-/// The words of a text, each by itself, as far as they may go.
-pub(super) fn spaced(text: &str, bytes_max: usize) -> String {
-    let mut words = String::new();
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        if words.len() + word.len() > bytes_max {
-            break;
-        }
-        // PostgreSQL refuses words longer than this.
-        words.extend(word.chars().take(500).flat_map(char::to_lowercase));
-        words.push(' ');
-    }
-    words
 }

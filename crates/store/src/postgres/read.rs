@@ -1,4 +1,4 @@
-//! Reads logs, the list, turns, words and chats.
+//! Reads logs, the list, turns and chats.
 
 use deadpool_postgres::{Client, GenericClient};
 use session::{
@@ -8,13 +8,11 @@ use session::{
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::catalog::{
-    Counts, DocumentKind, Doing, Hit, ListQuery, ListRow, SaidBy, SearchQuery, TagCount, Trashed, TurnRow,
-};
+use crate::catalog::{Counts, Doing, ListQuery, ListRow, TagCount, Trashed, TurnRow};
 use crate::error::{OpenError, ReadError};
 use crate::{Binding, ChatRow, KeyUse, OpenRun, Opened, Snapshot};
 
-use super::notes::{shelf_number, spaced};
+use super::notes::shelf_number;
 use super::{Fault, failed, hash, int, link, number};
 
 /// A log by the id under which it was made, or by any that leads to it.
@@ -286,44 +284,6 @@ pub(super) async fn turns(
         last: Seq(number(row, "last")),
     };
     Ok(rows.iter().map(turn).collect())
-}
-
-pub(super) async fn search(client: &Client, query: &SearchQuery) -> Result<Vec<Hit>, Fault> {
-    let phrases: Vec<String> = query
-        .words
-        .split_whitespace()
-        .map(|part| spaced(part, part.len() * 4))
-        .filter(|part| !part.is_empty())
-        .collect();
-    if phrases.is_empty() {
-        return Ok(Vec::new());
-    }
-    let sql = "SELECT logs.key, turn, run FROM documents JOIN logs USING (no) JOIN list USING (no)
-               WHERE user_id = $4 AND NOT EXISTS (SELECT 1 FROM unnest($1::TEXT[]) AS phrase (text)
-                   WHERE NOT words @@ phraseto_tsquery('simple', phrase.text))
-               AND words @@ phraseto_tsquery('simple', $2) AND shelf = ANY($5)
-               AND ($6::UUID IS NULL OR project = $6) AND ($7::BIGINT IS NULL OR active_at >= $7)
-               AND ($8::TEXT IS NULL OR EXISTS (SELECT 1 FROM list_tags WHERE list_tags.no = list.no AND tag = $8))
-               AND ($9::BOOLEAN IS NULL OR ((run = 0) = $9 AND turn > 0)) ORDER BY id DESC LIMIT $3";
-    let count = i64::try_from(query.count).unwrap_or(i64::MAX);
-    let shelves: Vec<i16> = query.shelves.iter().map(|shelf| shelf_number(*shelf)).collect();
-    let project = query.project.map(|project| project.0);
-    let since = query.active_since.map(|time| time.0);
-    let by_person = query.said_by.map(|said_by| said_by == SaidBy::Person);
-    let user = query.user.0;
-    let asked: [&(dyn ToSql + Sync); 9] =
-        [&phrases, &phrases[0], &count, &user, &shelves, &project, &since, &query.tag, &by_person];
-    let rows = client.query(sql, &asked).await?;
-    let hit = |row: &Row| Hit {
-        session: SessionId(row.get("key")),
-        turn: TurnId(number(row, "turn")),
-        kind: match number(row, "run") {
-            0 if number(row, "turn") == 0 => DocumentKind::Title,
-            0 => DocumentKind::Message,
-            run => DocumentKind::Answer(RunId(run)),
-        },
-    };
-    Ok(rows.iter().map(hit).collect())
 }
 
 pub(super) async fn binding(client: &Client, chat: &ChatKey) -> Result<Option<Binding>, Fault> {

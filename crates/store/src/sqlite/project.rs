@@ -6,17 +6,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, params};
 use session::{Entry, Event, Link, Seq, SessionId};
 
-use crate::catalog::{Document, TurnRow};
+use crate::catalog::TurnRow;
 
+use super::disk::moment;
 use super::pack::{self, Row};
 use super::read;
 use super::request::Request;
 use super::search::Search;
-use super::source::Source;
+use super::source::{Findable, Inherited, Source};
 use super::tail::TailSession;
 use super::{Fault, Shared, connect_to_read, index, open_files};
 
@@ -26,6 +28,8 @@ const PACK_BYTES_MAX: usize = 1024 * 1024;
 
 /// Sessions that are projected together: their entries stand beside each other, and their words share a commit.
 const SESSIONS_AT_ONCE: usize = 32;
+/// Time for erased words at a clean stop.
+const CLOSING_MAX: Duration = Duration::from_secs(1);
 /// Pages kept while they are: 32 MiB.
 const CACHE_KIB: i64 = 32 * 1024;
 
@@ -66,7 +70,8 @@ pub(super) struct Projection {
     pub(super) session: SessionId,
     pub(super) no: i64,
     pub(super) entries: Vec<Entry>,
-    pub(super) documents: Vec<Document>,
+    /// Changes of the search index.
+    pub(super) findable: Vec<Findable>,
     /// Commits of the words after which those of this session are durable; nothing when search is off.
     pub(super) search_commits: Option<u64>,
     /// The turns of its origin, when the session begins as a branch.
@@ -136,17 +141,11 @@ pub(super) fn start(
 ) -> Result<(mpsc::Sender<Work>, JoinHandle<()>), Fault> {
     let (sender, receiver) = mpsc::channel::<Work>();
     let connection = Some(connect(&shared).and_then(open_files)?);
-    let mut projector = Projector { shared, search, requests, connection };
+    let mut projector = Projector { shared, search, requests, connection, tidy_asked: 0 };
     projector.note_search();
-    let thread = std::thread::Builder::new().name("everturn-project".to_owned()).spawn(move || {
-        while let Ok(work) = receiver.recv() {
-            let more = std::iter::from_fn(|| receiver.try_recv().ok()).take(SESSIONS_AT_ONCE - 1);
-            let works: Vec<Work> = std::iter::once(work).chain(more).collect();
-            if projector.work(works).is_err() {
-                return;
-            }
-        }
-    })?;
+    let thread = std::thread::Builder::new()
+        .name("everturn-project".to_owned())
+        .spawn(move || while projector.go_on(&receiver).is_ok() {})?;
     Ok((sender, thread))
 }
 
@@ -156,6 +155,8 @@ struct Projector {
     search: Search,
     requests: mpsc::Sender<Request>,
     connection: Option<Connection>,
+    /// Pending requests to tidy up; they wait until the erased words are scrubbed.
+    tidy_asked: usize,
 }
 
 /// The writing thread is gone.
@@ -164,6 +165,42 @@ struct Alone;
 type Told = Result<(), Alone>;
 
 impl Projector {
+    /// Handles the pending requests, then scrubs a little. Blocks only if nothing is left to scrub.
+    fn go_on(&mut self, receiver: &mpsc::Receiver<Work>) -> Told {
+        let first = if self.search.has_erased_words() {
+            match receiver.try_recv() {
+                Err(mpsc::TryRecvError::Disconnected) => return self.close(),
+                first => first.ok(),
+            }
+        } else {
+            Some(receiver.recv().map_err(|_| Alone)?)
+        };
+        let more = std::iter::from_fn(|| receiver.try_recv().ok()).take(SESSIONS_AT_ONCE - 1);
+        let works: Vec<Work> = first.into_iter().chain(more).collect();
+        self.work(works)?;
+        if self.search.has_erased_words() {
+            self.search.scrub();
+            self.note_search();
+        }
+        if self.tidy_asked > 0 && !self.search.has_erased_words() {
+            self.search.tidy();
+            self.note_search();
+            for _ in 0..std::mem::take(&mut self.tidy_asked) {
+                self.tell(Request::Tidied)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Scrubs as much as a clean stop may take; the next start scrubs the rest.
+    fn close(&mut self) -> Told {
+        let begun = moment();
+        while self.search.has_erased_words() && begun.elapsed() < CLOSING_MAX {
+            self.search.scrub();
+        }
+        Err(Alone)
+    }
+
     /// Does what was asked, in order. Fails when nobody hears of it any more.
     fn work(&mut self, works: Vec<Work>) -> Told {
         let mut dues = Vec::new();
@@ -179,12 +216,7 @@ impl Projector {
                     self.note_search();
                     self.tell(Request::Forgotten { no, result })?;
                 }
-                Work::Tidy => {
-                    self.project(std::mem::take(&mut dues))?;
-                    self.search.tidy();
-                    self.note_search();
-                    self.tell(Request::Tidied)?;
-                }
+                Work::Tidy => self.tidy_asked += 1,
             }
         }
         self.project(dues)
@@ -215,17 +247,17 @@ impl Projector {
             Err(fault) => dues.iter().map(|_| Err(Fault::Refused(fault.to_string()))).collect(),
         };
         let search = &mut self.search;
-        let documents: Vec<(i64, &Document)> = projected
+        let findable: Vec<(i64, &Findable)> = projected
             .iter()
             .flatten()
-            .flat_map(|projection| projection.documents.iter().map(|document| (projection.no, document)))
+            .flat_map(|projection| projection.findable.iter().map(|findable| (projection.no, findable)))
             .collect();
-        let search_commits = catch_unwind(AssertUnwindSafe(|| search.store(&documents)));
+        let search_commits = catch_unwind(AssertUnwindSafe(|| search.store(&findable)));
         let search_commits = search_commits.unwrap_or_else(|panic| self.search.fail(&panicked(&*panic)));
         self.note_search();
         for projection in projected.iter_mut().flatten() {
             projection.search_commits = search_commits;
-            projection.documents = Vec::new();
+            projection.findable = Vec::new();
         }
         for ((session, no, life), projected) in asked.into_iter().zip(projected) {
             let answer = projected.map(Box::new).map_err(NotProjected::from);
@@ -290,20 +322,21 @@ fn project(
     let find = |no: i64| tails.iter().find(|(of, _)| *of == no).map(|(_, tail)| tail.clone());
     let source = Source { connection, tail: &find, no };
     let mut entries = source.read(after, end)?;
-    let documents = source.documents(&entries, indexed_to)?;
     let branched =
         entries.iter().filter(|entry| entry.seq > indexed_to).find_map(|entry| match entry.event {
             Event::SessionBranched { at, .. } => Some(at),
             _ => None,
         });
-    let inherited = branched.map_or_else(|| Ok(Vec::new()), |at| source.inherited(at))?;
+    let inherited = branched.map_or_else(|| Ok(Inherited::default()), |at| source.inherited(at))?;
+    let Inherited { turns: inherited, mut findable } = inherited;
+    findable.extend(source.findable(&entries, indexed_to)?);
     let packs = match packing {
         Packing::Pack => make_packs(prev, &entries)?,
         Packing::IndexOnly => Vec::new(),
     };
     entries.retain(|entry| entry.seq > indexed_to && index::concerns(&entry.event));
     let (search_commits, indexed_to) = (None, end);
-    Ok(Projection { session, no, entries, documents, search_commits, inherited, indexed_to, packs })
+    Ok(Projection { session, no, entries, findable, search_commits, inherited, indexed_to, packs })
 }
 
 pub(super) fn make_packs(prev: Link, entries: &[Entry]) -> Result<Vec<Pack>, Fault> {

@@ -301,7 +301,7 @@ fn index_entry(connection: &Connection, no: i64, source: &Source<'_>, entry: &En
         )?;
     }
     if let Event::SessionBranched { at, .. } = entry.event {
-        index::inherit(connection, no, &source.inherited(at)?)?;
+        index::inherit(connection, no, &source.inherited(at)?.turns)?;
     }
     if index::concerns(&entry.event) {
         index::turns(connection, no, entry)?;

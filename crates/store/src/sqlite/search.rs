@@ -1,32 +1,46 @@
 //! Which texts can be found: words in a file of their own, written by the projecting thread, so that no commit waits for
 //! them. Words are durable before the log's watermark passes them; the file itself can be made anew from the logs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, ToSql, params};
-use session::{RunId, Seq, SessionId, TurnId};
-use uuid::Uuid;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use session::{Seq, Time, TurnId};
 
-use crate::catalog::{Document, DocumentKind, Hit, SaidBy, SearchQuery};
+use crate::catalog::{Document, DocumentKind};
+use crate::words;
 
-use super::append::shelf_number;
 use super::disk::moment;
-use super::source::{OnDamage, Source};
+use super::source::{Findable, OnDamage, Source};
 use super::tail::Tail;
 use super::{Fault, background, checkpoint, wal};
 
-/// Marks a file as ours: "EvTs". Another form of the tables gets another number, and the file is made anew.
+/// Marks a file as ours: "EvTs". Another form of the tables or of the words gets another number, and the file is made
+/// anew.
 const APPLICATION_ID: i64 = 0x4576_5473;
-const FORM: i64 = 3;
+const FORM: i64 = 4;
 
 /// Sessions whose words are made durable together when the file is made anew.
 const REBUILT_AT_ONCE: usize = 500;
 /// How often it is told how far that is.
 const TELL_EVERY: Duration = Duration::from_secs(2);
+/// Bytes of erased words that are scrubbed before other work has its turn. A larger text is scrubbed as a whole.
+const SCRUBBED_AT_ONCE: usize = 64 * 1024;
+/// Free pages given back to the disk after a scrub.
+const SCRUB_VACUUM_PAGES: i64 = 2_000;
+/// Words from this size on are stored compressed.
+const COMPRESSED_FROM: usize = 2 * 1024;
+/// The log of documents whose words are erased but not scrubbed. No log has this number.
+const ERASED: i64 = 0;
+
+/// Ids begin with the time, so that FTS5 reads the newest documents first: in steps of about a millisecond, with so many
+/// documents in each.
+const TIME_SHIFT: u32 = 10;
+const SLOT_BITS: u32 = 21;
 
 const TABLES: &str = "
 -- How many times the file was written. The log's file knows how many it relies on: fewer are words that were lost.
@@ -34,19 +48,20 @@ CREATE TABLE written (generation BLOB NOT NULL, commits INTEGER NOT NULL) STRICT
 -- The commit in which the words of a log came last. Those that its file does not rely on may be of lost entries.
 CREATE TABLE logs (no INTEGER PRIMARY KEY, commits INTEGER NOT NULL) STRICT;
 CREATE INDEX logs_by_commits ON logs (commits);
--- Texts that can be found; the words are in `fulltext` under the same id, the text itself only in the log.
--- `seq` is the entry that completed the text.
+-- Texts that can be found; their words are in `names` or `fulltext` under the same id. `shown` is the turn that shows the
+-- text, `time` is when it was first complete, `seq` is the entry that completed it. Log 0: erased, to be scrubbed.
 CREATE TABLE documents (
-    id INTEGER PRIMARY KEY, no INTEGER NOT NULL, turn INTEGER NOT NULL, run INTEGER, seq INTEGER NOT NULL
+    id INTEGER PRIMARY KEY, no INTEGER NOT NULL, turn INTEGER NOT NULL, run INTEGER, shown INTEGER NOT NULL,
+    time INTEGER NOT NULL, seq INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX documents_by_turn ON documents (no, turn, run);
-CREATE INDEX documents_by_seq ON documents (no, seq);
-CREATE VIRTUAL TABLE fulltext USING fts5 (
-    text,
-    content = '',
-    contentless_delete = 1,
-    tokenize = 'unicode61 remove_diacritics 2'
-);
+-- The words of each document as they were indexed: FTS5 removes a document by its words. A blob is compressed.
+CREATE TABLE texts (id INTEGER PRIMARY KEY, words ANY NOT NULL) STRICT;
+CREATE VIRTUAL TABLE names USING fts5 (text, content = '', columnsize = 0, tokenize = 'ascii');
+CREATE VIRTUAL TABLE fulltext USING fts5 (text, content = '', columnsize = 0, tokenize = 'ascii');
+-- Removed words are removed from the pages of the index, too.
+INSERT INTO names (names, rank) VALUES ('secure-delete', 1);
+INSERT INTO fulltext (fulltext, rank) VALUES ('secure-delete', 1);
 ";
 
 /// The words, for the one thread that writes them.
@@ -56,6 +71,15 @@ pub(super) struct Search {
     /// Gone once anything failed: what is in the file is not known any more, so the file goes as well.
     connection: Option<Connection>,
     commits: u64,
+    scrub: Scrub,
+}
+
+/// Progress of removing erased words from the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scrub {
+    Done,
+    /// Documents of erased logs are still in the file.
+    Due,
 }
 
 /// What the log's file relies on.
@@ -77,7 +101,7 @@ impl Search {
 
     /// Nothing is found, and nothing made findable.
     pub(super) fn off(path: PathBuf) -> Self {
-        Self { path, connection: None, commits: 0 }
+        Self { path, connection: None, commits: 0, scrub: Scrub::Done }
     }
 
     fn open_or_make(main: &Connection, tail: &Tail, path: PathBuf) -> Result<Self, Fault> {
@@ -89,7 +113,7 @@ impl Search {
         let opened = relied.map(|relied| open(&path, relied));
         match opened {
             Some(Ok((connection, commits))) => {
-                let mut search = Self { path, connection: Some(connection), commits };
+                let mut search = Self { path, connection: Some(connection), commits, scrub: Scrub::Due };
                 search.catch_up(main, tail, relied.map_or(0, |relied| relied.commits))?;
                 return Ok(search);
             }
@@ -112,7 +136,7 @@ impl Search {
         connection.pragma_update(None, "user_version", FORM)?;
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         connection.execute_batch("COMMIT")?;
-        let mut search = Self { path, connection: Some(connection), commits: 0 };
+        let mut search = Self { path, connection: Some(connection), commits: 0, scrub: Scrub::Done };
         search.rebuild(main, tail)?;
         fault::hit("search.before_made")?;
         main.execute(
@@ -123,8 +147,8 @@ impl Search {
         Ok(search)
     }
 
-    /// Takes back words of entries that no log relies on: a disk that did not keep what it said may have lost the entries
-    /// and kept the words. What is there of them comes again when it is indexed.
+    /// Makes the words of logs anew that have some of entries that no log relies on: a disk that did not keep what it said
+    /// may have lost the entries and kept the words.
     fn catch_up(&mut self, main: &Connection, tail: &Tail, relied: u64) -> Result<(), Fault> {
         let Some(connection) = &self.connection else { return Ok(()) };
         let mut select = connection.prepare("SELECT no FROM logs WHERE commits > ? ORDER BY no")?;
@@ -135,15 +159,17 @@ impl Search {
             return Ok(());
         }
         for no in ahead {
-            let log = main
+            self.doom(no)?;
+            let indexed_to = main
                 .prepare_cached(
-                    "SELECT base_seq, indexed_to FROM watermarks JOIN logs USING (no) WHERE no = ? AND trunk = 0",
+                    "SELECT indexed_to FROM watermarks JOIN logs USING (no) WHERE no = ? AND trunk = 0",
                 )?
-                .query_row([no], |row| Ok((row.get(0)?, row.get(1)?)))
+                .query_row([no], |row| row.get(0))
                 .optional()?;
-            match log {
-                Some((base, indexed_to)) => self.take_back(main, tail, no, Seq(base), Seq(indexed_to))?,
-                None => self.remove_words(no, Seq(0))?,
+            if let Some(indexed_to) = indexed_to {
+                let mut found = Vec::new();
+                findable(main, tail, no, Seq(indexed_to), &mut found)?;
+                self.write(&found.iter().map(|(no, findable)| (*no, findable)).collect::<Vec<_>>())?;
             }
         }
         // They are of the log that stands now, so the next start need not make them again.
@@ -151,48 +177,21 @@ impl Search {
         Ok(())
     }
 
-    /// Removes the words that came behind `indexed_to`, and puts earlier forms of them back.
-    fn take_back(
-        &mut self,
-        main: &Connection,
-        tail: &Tail,
-        no: i64,
-        base: Seq,
-        indexed_to: Seq,
-    ) -> Result<(), Fault> {
-        let Some(connection) = &self.connection else { return Ok(()) };
-        let mut select =
-            connection.prepare_cached("SELECT turn, run FROM documents WHERE no = ? AND seq > ?")?;
-        let behind: Vec<(u64, Option<u64>)> = select
-            .query_map(params![no, indexed_to.0], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?;
-        drop(select);
-        // Nothing of a text stands before its message or its run.
-        let Some(first) = behind.iter().map(|(turn, run)| run.unwrap_or(*turn)).min() else { return Ok(()) };
-        self.remove_words(no, indexed_to)?;
-        let mut found = Vec::new();
-        documents(main, tail, no, base.max(Seq(first.saturating_sub(1))), indexed_to, &mut found)?;
-        found.retain(|(_, document)| behind.contains(&(document.turn.0, run_of(document.kind))));
-        self.write(&found.iter().map(|(no, document)| (*no, document)).collect::<Vec<_>>())
-    }
-
     /// Reads every log as far as it was indexed.
     fn rebuild(&mut self, main: &Connection, tail: &Tail) -> Result<(), Fault> {
         let mut select = main.prepare(
-            "SELECT no, base_seq, indexed_to FROM watermarks JOIN logs USING (no)
+            "SELECT no, indexed_to FROM watermarks JOIN logs USING (no)
              WHERE trunk = 0 AND indexed_to > base_seq ORDER BY no",
         )?;
-        let logs: Vec<(i64, u64, u64)> = select
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-            .collect::<rusqlite::Result<_>>()?;
+        let logs: Vec<(i64, u64)> =
+            select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
         let mut told_at = moment();
         for (at, some) in logs.chunks(REBUILT_AT_ONCE).enumerate() {
             let mut found = Vec::new();
-            for (no, base, indexed_to) in some {
-                documents(main, tail, *no, Seq(*base), Seq(*indexed_to), &mut found)?;
+            for (no, indexed_to) in some {
+                findable(main, tail, *no, Seq(*indexed_to), &mut found)?;
             }
-            let documents: Vec<_> = found.iter().map(|(no, document)| (*no, document)).collect();
-            self.write(&documents)?;
+            self.write(&found.iter().map(|(no, findable)| (*no, findable)).collect::<Vec<_>>())?;
             if told_at.elapsed() >= TELL_EVERY {
                 told_at = moment();
                 let done = at * REBUILT_AT_ONCE + some.len();
@@ -207,14 +206,14 @@ impl Search {
         self.connection.is_none()
     }
 
-    /// Makes documents findable and durable; an earlier form of one no longer is found. Answers how many times the file
+    /// Makes texts findable and durable; an earlier form of one no longer is found. Answers how many times the file
     /// was written, or nothing when it could not be: search then says so until the next start makes it anew.
-    pub(super) fn store(&mut self, documents: &[(i64, &Document)]) -> Option<u64> {
+    pub(super) fn store(&mut self, findable: &[(i64, &Findable)]) -> Option<u64> {
         self.connection.as_ref()?;
-        if documents.is_empty() {
+        if findable.is_empty() {
             return Some(self.commits);
         }
-        match self.write(documents) {
+        match self.write(findable) {
             Ok(()) => Some(self.commits),
             Err(fault) => self.fail(&fault),
         }
@@ -230,29 +229,26 @@ impl Search {
         None
     }
 
-    fn write(&mut self, documents: &[(i64, &Document)]) -> Result<(), Fault> {
+    fn write(&mut self, findable: &[(i64, &Findable)]) -> Result<(), Fault> {
         let Some(connection) = &self.connection else { return Ok(()) };
         connection.execute_batch("BEGIN IMMEDIATE")?;
-        let mut words = Vec::with_capacity(documents.len());
-        for (no, document) in documents {
-            words.push(note(connection, *no, document)?);
+        let mut changes = BTreeMap::new();
+        for (no, findable) in findable {
+            match findable {
+                Findable::Text(document) => note(connection, *no, document, &mut changes)?,
+                Findable::Steered { turn, into } => {
+                    let sql = "UPDATE documents SET shown = ? WHERE no = ? AND turn = ? AND run IS NULL";
+                    connection.prepare_cached(sql)?.execute(params![into.0, no, turn.0])?;
+                }
+            }
         }
         connection.prepare_cached("UPDATE written SET commits = ?")?.execute([self.commits + 1])?;
         let mut touch =
             connection.prepare_cached("INSERT OR REPLACE INTO logs (no, commits) VALUES (?, ?)")?;
-        let logs: BTreeSet<i64> = documents.iter().map(|(no, _)| *no).collect();
+        let logs: BTreeSet<i64> = findable.iter().map(|(no, _)| *no).collect();
         logs.into_iter().try_for_each(|no| touch.execute(params![no, self.commits + 1]).map(drop))?;
-        // Nothing else is written from here on: FTS5 writes out what it gathered, as a segment of its own, whenever
-        // another statement begins.
-        let mut remove = connection.prepare_cached("DELETE FROM fulltext WHERE rowid = ?")?;
-        let mut insert = connection.prepare_cached("INSERT INTO fulltext (rowid, text) VALUES (?, ?)")?;
-        for Words { id, known, text } in words {
-            if known {
-                remove.execute([id])?;
-            }
-            insert.execute(params![id, text])?;
-        }
-        drop((remove, insert));
+        drop(touch);
+        index(connection, changes)?;
         fault::hit("search.before_commit")?;
         connection.execute_batch("COMMIT")?;
         fault::hit("search.after_commit")?;
@@ -260,10 +256,9 @@ impl Search {
         Ok(())
     }
 
-    /// Removes every word of a log, from the file's bytes as well.
+    /// Makes every word of a log unfindable. Their bytes go with the next scrubs.
     pub(super) fn forget(&mut self, no: i64) -> Result<(), Fault> {
-        let forgotten = self.remove_words(no, Seq(0)).and_then(|()| self.scrub());
-        match forgotten {
+        match self.doom(no) {
             Ok(()) => Ok(()),
             Err(fault) => {
                 self.fail(&fault);
@@ -273,32 +268,68 @@ impl Search {
         }
     }
 
-    /// Removes the words of a log that came behind an entry.
-    fn remove_words(&mut self, no: i64, after: Seq) -> Result<(), Fault> {
+    fn doom(&mut self, no: i64) -> Result<(), Fault> {
         let Some(connection) = &self.connection else {
             return Ok(remove(&self.path)?);
         };
         connection.execute_batch("BEGIN IMMEDIATE")?;
         connection.execute("UPDATE written SET commits = ?", [self.commits + 1])?;
-        connection.execute(
-            "DELETE FROM fulltext WHERE rowid IN (SELECT id FROM documents WHERE no = ? AND seq > ?)",
-            params![no, after.0],
-        )?;
-        connection.execute("DELETE FROM documents WHERE no = ? AND seq > ?", params![no, after.0])?;
+        connection.execute("UPDATE documents SET no = ? WHERE no = ?", [ERASED, no])?;
         connection.execute("DELETE FROM logs WHERE no = ?", [no])?;
         fault::hit("forget.before_commit")?;
         connection.execute_batch("COMMIT")?;
         fault::hit("forget.after_commit")?;
         self.commits += 1;
+        self.scrub = Scrub::Due;
         Ok(())
     }
 
-    /// Rewrites the segments without the deleted words.
-    fn scrub(&self) -> Result<(), Fault> {
-        if let Some(connection) = &self.connection {
-            connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')", [])?;
+    /// Returns whether bytes of erased words are left in the file.
+    pub(super) fn has_erased_words(&self) -> bool {
+        self.connection.is_some() && self.scrub == Scrub::Due
+    }
+
+    /// Removes some erased words from the file's bytes.
+    pub(super) fn scrub(&mut self) {
+        if let Err(fault) = self.scrub_some() {
+            self.fail(&fault);
         }
-        self.tidy_file()
+    }
+
+    fn scrub_some(&mut self) -> Result<(), Fault> {
+        let Some(connection) = &self.connection else { return Ok(()) };
+        let (mut changes, mut bytes) = (BTreeMap::new(), 0);
+        let mut select = connection.prepare_cached(
+            "SELECT documents.id, turn, words FROM documents JOIN texts USING (id) WHERE no = ?",
+        )?;
+        let mut rows = select.query([ERASED])?;
+        while bytes < SCRUBBED_AT_ONCE
+            && let Some(row) = rows.next()?
+        {
+            let words = stored_words(row, 2)?;
+            bytes += words.len();
+            let table = Table::of(TurnId(row.get(1)?));
+            changes.insert(row.get(0)?, WordChange { table, before: Some(words), after: None });
+        }
+        drop(rows);
+        drop(select);
+        if changes.is_empty() {
+            // The write-ahead log holds pages from before.
+            background::vacuum(connection, SCRUB_VACUUM_PAGES)?;
+            checkpoint::empty(connection)?;
+            self.scrub = Scrub::Done;
+            return Ok(());
+        }
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        for id in changes.keys() {
+            connection.prepare_cached("DELETE FROM documents WHERE id = ?")?.execute([id])?;
+            connection.prepare_cached("DELETE FROM texts WHERE id = ?")?.execute([id])?;
+        }
+        index(connection, changes)?;
+        fault::hit("scrub.before_commit")?;
+        connection.execute_batch("COMMIT")?;
+        fault::hit("scrub.after_commit")?;
+        Ok(())
     }
 
     /// Gives free pages back and empties the write-ahead log.
@@ -368,18 +399,18 @@ fn remove(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The documents of a log up to `end`. What is damaged is left out; its session tells of it when it is read.
-fn documents(
+/// Collects the documents of a log up to `end`, including the beginning that it shares. Damage ends the collection; a
+/// reader of the session is told of it.
+fn findable(
     main: &Connection,
     tail: &Tail,
     no: i64,
-    base: Seq,
     end: Seq,
-    found: &mut Vec<(i64, Document)>,
+    found: &mut Vec<(i64, Findable)>,
 ) -> Result<(), Fault> {
     let source = Source { connection: main, tail: &|no| tail.get(no).cloned(), no };
-    source.go_through(OnDamage::End, base, end, |entries| {
-        found.extend(source.documents(entries, base)?.into_iter().map(|document| (no, document)));
+    source.go_through(OnDamage::End, Seq(0), end, |entries| {
+        found.extend(source.findable(entries, Seq(0))?.into_iter().map(|findable| (no, findable)));
         Ok(())
     })?;
     Ok(())
@@ -392,88 +423,123 @@ fn run_of(kind: DocumentKind) -> Option<u64> {
     }
 }
 
-/// The words of a document, to be made findable under its id.
-struct Words<'a> {
-    id: i64,
-    /// Whether an earlier form of it can be found.
-    known: bool,
-    text: &'a str,
+/// An index of words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    Names,
+    Fulltext,
 }
 
-fn note<'a>(connection: &Connection, no: i64, document: &'a Document) -> Result<Words<'a>, Fault> {
+impl Table {
+    /// Returns the index for the texts of a turn; turn 0 is the session's name.
+    fn of(turn: TurnId) -> Self {
+        if turn == TurnId(0) { Self::Names } else { Self::Fulltext }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Names => "names",
+            Self::Fulltext => "fulltext",
+        }
+    }
+}
+
+/// A change of the indexed words of a document.
+struct WordChange {
+    table: Table,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+/// Notes a document and its words, which are indexed at the end of the transaction.
+fn note(
+    connection: &Connection,
+    no: i64,
+    document: &Document,
+    changes: &mut BTreeMap<i64, WordChange>,
+) -> Result<(), Fault> {
     let run = run_of(document.kind);
-    let known: Option<i64> = connection
-        .prepare_cached("SELECT id FROM documents WHERE no = ? AND turn = ? AND run IS ?")?
-        .query_row(params![no, document.turn.0, run], |row| row.get(0))
+    let known = connection
+        .prepare_cached(
+            "SELECT id, words FROM documents JOIN texts USING (id) WHERE no = ? AND turn = ? AND run IS ?",
+        )?
+        .query_row(params![no, document.turn.0, run], |row| Ok((row.get(0)?, stored_words(row, 1)?)))
         .optional()?;
-    let text = &document.text;
-    if let Some(id) = known {
-        let mut update = connection.prepare_cached("UPDATE documents SET seq = ? WHERE id = ?")?;
-        update.execute(params![document.seq.0, id])?;
-        return Ok(Words { id, known: true, text });
+    let words = words::indexed(&document.text);
+    let (id, before) = match known {
+        Some((id, before)) => {
+            let mut update = connection.prepare_cached("UPDATE documents SET seq = ? WHERE id = ?")?;
+            update.execute(params![document.seq.0, id])?;
+            (id, Some(before))
+        }
+        None => {
+            let id = free_id(connection, document.time)?;
+            connection
+                .prepare_cached(
+                    "INSERT INTO documents (id, no, turn, run, shown, time, seq) VALUES (?1, ?2, ?3, ?4, ?3, ?5, ?6)",
+                )?
+                .execute(params![id, no, document.turn.0, run, document.time.0, document.seq.0])?;
+            (id, None)
+        }
+    };
+    let mut put = connection.prepare_cached("INSERT OR REPLACE INTO texts (id, words) VALUES (?, ?)")?;
+    if words.len() < COMPRESSED_FROM {
+        put.execute(params![id, words])?;
+    } else {
+        put.execute(params![id, zstd::bulk::compress(words.as_bytes(), 1)?])?;
     }
-    connection
-        .prepare_cached("INSERT INTO documents (no, turn, run, seq) VALUES (?, ?, ?, ?)")?
-        .execute(params![no, document.turn.0, run, document.seq.0])?;
-    Ok(Words { id: connection.last_insert_rowid(), known: false, text })
+    let table = Table::of(document.turn);
+    let change = changes.entry(id).or_insert(WordChange { table, before, after: None });
+    change.after = Some(words);
+    Ok(())
 }
 
-/// The newest documents that have all the words. `connection` reads the logs; the words are attached to it.
-pub(super) fn find(connection: &Connection, path: &Path, query: &SearchQuery) -> Result<Vec<Hit>, Fault> {
-    // Each word is quoted, so that no character of a search is read as an operator.
-    let words = query.words.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty());
-    let quoted: Vec<String> = words.map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
-    if quoted.is_empty() {
-        return Ok(Vec::new());
+fn stored_words(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    match row.get_ref(column)? {
+        ValueRef::Blob(packed) => zstd::stream::decode_all(packed)
+            .ok()
+            .and_then(|words| String::from_utf8(words).ok())
+            .ok_or(rusqlite::Error::InvalidQuery),
+        words => Ok(words.as_str()?.to_owned()),
     }
-    let attached: bool = connection
-        .prepare_cached("SELECT count(*) FROM pragma_database_list WHERE name = 'words'")?
-        .query_row([], |row| row.get(0))?;
-    if !attached {
-        connection.execute("ATTACH ? AS words", [path.to_string_lossy()])?;
+}
+
+/// Changes indexed words. No other statement may begin in between: FTS5 would write out what it gathered, as a segment of
+/// its own. Ids rise for the same reason.
+fn index(connection: &Connection, changes: BTreeMap<i64, WordChange>) -> Result<(), Fault> {
+    for table in [Table::Names, Table::Fulltext] {
+        let name = table.name();
+        let remove = format!("INSERT INTO {name} ({name}, rowid, text) VALUES ('delete', ?, ?)");
+        let mut remove = connection.prepare_cached(&remove)?;
+        let mut insert =
+            connection.prepare_cached(&format!("INSERT INTO {name} (rowid, text) VALUES (?, ?)"))?;
+        for (id, change) in changes.iter().filter(|(_, change)| change.table == table) {
+            if let Some(words) = &change.before {
+                remove.execute(params![id, words])?;
+            }
+            if let Some(words) = &change.after {
+                insert.execute(params![id, words])?;
+            }
+        }
     }
-    let (user, words) = (query.user.0.as_bytes(), quoted.join(" "));
-    let count = i64::try_from(query.count).unwrap_or(i64::MAX);
-    let shelves: Vec<String> = query.shelves.iter().map(|shelf| shelf_number(*shelf).to_string()).collect();
-    let mut narrowed = format!(" AND list.shelf IN ({})", shelves.join(", "));
-    narrowed += match query.said_by {
-        None => "",
-        Some(SaidBy::Person) => " AND documents.run IS NULL AND turn > 0",
-        Some(SaidBy::Agent) => " AND documents.run IS NOT NULL",
-    };
-    let (project, since) =
-        (query.project.map(|project| *project.0.as_bytes()), query.active_since.map(|time| time.0));
-    let mut asked: Vec<&dyn ToSql> = vec![&words, user, &count];
-    if let Some(project) = &project {
-        asked.push(project);
-        narrowed += &format!(" AND list.project = ?{}", asked.len());
+    Ok(())
+}
+
+/// Returns the ids for documents of one moment, about a millisecond.
+pub(super) fn ids_at(time: Time) -> std::ops::RangeInclusive<i64> {
+    let first = (time.0.clamp(0, (1 << (62 - SLOT_BITS + TIME_SHIFT)) - 1) >> TIME_SHIFT) << SLOT_BITS;
+    first..=first + (1 << SLOT_BITS) - 1
+}
+
+/// Returns a free id for a document. After two million documents of one moment, ids continue behind all others.
+fn free_id(connection: &Connection, time: Time) -> Result<i64, Fault> {
+    let ids = ids_at(time);
+    let newest: Option<i64> = connection
+        .prepare_cached("SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?")?
+        .query_row([ids.start(), ids.end()], |row| row.get(0))?;
+    match newest {
+        None => Ok(*ids.start()),
+        Some(newest) if newest < *ids.end() => Ok(newest + 1),
+        Some(_) => Ok(connection.query_row("SELECT max(id) + 1 FROM documents", [], |row| row.get(0))?),
     }
-    if let Some(tag) = &query.tag {
-        asked.push(tag);
-        narrowed += &format!(
-            " AND EXISTS (SELECT 1 FROM main.list_tags AS tags WHERE tags.no = list.no AND tag = ?{})",
-            asked.len()
-        );
-    }
-    if let Some(since) = &since {
-        asked.push(since);
-        narrowed += &format!(" AND list.active_at >= ?{}", asked.len());
-    }
-    let mut select = connection.prepare_cached(&format!(
-        // In this order, so that reading ends with the last document that is wanted.
-        "SELECT logs.key, turn, documents.run FROM words.fulltext
-         CROSS JOIN words.documents AS documents ON documents.id = fulltext.rowid
-         CROSS JOIN main.logs AS logs USING (no) CROSS JOIN main.list AS list USING (no)
-         WHERE fulltext MATCH ?1 AND trunk = 0 AND user = ?2{narrowed} ORDER BY fulltext.rowid DESC LIMIT ?3"
-    ))?;
-    let rows = select.query_map(asked.as_slice(), |row| {
-        let turn = TurnId(row.get(1)?);
-        let kind = match row.get::<_, Option<u64>>(2)? {
-            Some(run) => DocumentKind::Answer(RunId(run)),
-            None if turn == TurnId(0) => DocumentKind::Title,
-            None => DocumentKind::Message,
-        };
-        Ok(Hit { session: SessionId(Uuid::from_bytes(row.get(0)?)), turn, kind })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

@@ -1,7 +1,7 @@
 //! One log, read for what is made from it: projections, words, lists. Whole, but only a stretch of it in memory.
 
 use rusqlite::Connection;
-use session::{Entry, RunId, Seq};
+use session::{Entry, Event, RunId, Seq, TurnId};
 
 use crate::catalog::{Document, TurnIndex, TurnRow, document};
 
@@ -20,6 +20,23 @@ pub(super) struct Source<'a> {
     pub(super) connection: &'a Connection,
     pub(super) tail: TailOf<'a>,
     pub(super) no: i64,
+}
+
+/// A change of the search index.
+#[derive(Debug)]
+pub(super) enum Findable {
+    /// A text is complete, or has another form.
+    Text(Document),
+    /// The message of `turn` is shown in the turn `into` from now on.
+    Steered { turn: TurnId, into: TurnId },
+}
+
+/// The beginning that a branch shares with its origin.
+#[derive(Debug, Default)]
+pub(super) struct Inherited {
+    /// Its visible turns.
+    pub(super) turns: Vec<TurnRow>,
+    pub(super) findable: Vec<Findable>,
 }
 
 /// What damage does to a reading.
@@ -66,10 +83,14 @@ impl Source<'_> {
         Ok(after)
     }
 
-    /// What consecutive entries make findable, from the first behind `after` on.
-    pub(super) fn documents(&self, entries: &[Entry], after: Seq) -> Result<Vec<Document>, Fault> {
-        let mut documents = Vec::new();
+    /// Returns the changes of the search index by consecutive entries after `after`.
+    pub(super) fn findable(&self, entries: &[Entry], after: Seq) -> Result<Vec<Findable>, Fault> {
+        let mut findable = Vec::new();
         for entry in entries.iter().filter(|entry| entry.seq > after) {
+            if let Event::MessageSteered { turn, run } = entry.event {
+                findable.extend(self.turn_of(run, entries)?.map(|into| Findable::Steered { turn, into }));
+                continue;
+            }
             let mut failure = None;
             let found = document(entry, |run| match self.answer(run, entry.seq, entries) {
                 Ok(text) => text,
@@ -81,9 +102,21 @@ impl Source<'_> {
             if let Some(fault) = failure {
                 return Err(fault);
             }
-            documents.extend(found);
+            findable.extend(found.map(Findable::Text));
         }
-        Ok(documents)
+        Ok(findable)
+    }
+
+    /// Returns the turn of a run, from the entries at hand or from the log.
+    fn turn_of(&self, run: RunId, at_hand: &[Entry]) -> Result<Option<TurnId>, Fault> {
+        let turn = |entry: &Entry| match entry.event {
+            Event::RunStarted { turn, .. } if entry.seq.0 == run.0 => Some(turn),
+            _ => None,
+        };
+        if let Some(found) = at_hand.iter().find_map(turn) {
+            return Ok(Some(found));
+        }
+        Ok(self.read(Seq(run.0.saturating_sub(1)), Seq(run.0))?.iter().find_map(turn))
     }
 
     /// The text of a run that ended at `end`: from the entries at hand, or read back when it began before them.
@@ -98,13 +131,14 @@ impl Source<'_> {
         Ok(session::run_text(run, &entries))
     }
 
-    /// The visible turns of the shared beginning.
-    pub(super) fn inherited(&self, at: Seq) -> Result<Vec<TurnRow>, Fault> {
-        let mut turns = TurnIndex::default();
+    /// Reads the beginning that a branch shares.
+    pub(super) fn inherited(&self, at: Seq) -> Result<Inherited, Fault> {
+        let (mut turns, mut findable) = (TurnIndex::default(), Vec::new());
         self.go_through(OnDamage::Fail, Seq(0), at, |entries| {
             entries.iter().for_each(|entry| turns.apply(entry));
+            findable.extend(self.findable(entries, Seq(0))?);
             Ok(())
         })?;
-        Ok(turns.page(None, usize::MAX))
+        Ok(Inherited { turns: turns.page(None, usize::MAX), findable })
     }
 }

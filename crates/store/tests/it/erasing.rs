@@ -147,3 +147,34 @@ async fn a_branch_keeps_nothing_of_what_its_origin_wrote_after_it() {
         branch.assert_read(&store).await;
     }
 }
+
+#[tokio::test]
+async fn erased_words_are_scrubbed_at_a_clean_stop() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let _others = others(&store).await;
+    let author = marked(&store, 3).await;
+    store.erase(author.claim).await.unwrap();
+    drop(store);
+    assert_eq!(files_with(directory.path(), NEEDLE), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_scrub_that_was_cut_off_goes_on_at_the_next_start() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let _others = others(&store).await;
+    marked(&store, 3).await;
+    drop(store);
+    let words = directory.path().join("search.db");
+    let holds = || files_with(directory.path(), NEEDLE).iter().any(|file| file.starts_with("search.db"));
+    assert!(holds());
+    // As it stands after an erase and before its scrub.
+    let connection = Connection::open(&words).unwrap();
+    let no: i64 = connection.query_row("SELECT max(no) FROM logs", [], |row| row.get(0)).unwrap();
+    connection.execute("UPDATE documents SET no = 0 WHERE no = ?", [no]).unwrap();
+    drop(connection);
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    store.settle().await.unwrap();
+    assert!(!holds());
+}

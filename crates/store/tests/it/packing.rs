@@ -55,7 +55,9 @@ async fn a_long_run_is_packed_while_it_goes_on_and_reads_the_same() {
     author.assert_read(&store).await;
     other.assert_read(&store).await;
     // The answer is one document, though it came in many packs.
-    let hit = Hit { session: session_id(1), turn, kind: DocumentKind::Answer(run) };
+    let last = author.log.last().unwrap();
+    let (session, kind) = (session_id(1), DocumentKind::Answer(run));
+    let hit = Hit { session, turn, kind, time: last.time, seq: last.seq };
     assert_eq!(
         store.search(store::SearchQuery::new(UserId::FIRST, "chunk0 chunk5999 chunk11999", 10)).await,
         Ok(vec![hit])

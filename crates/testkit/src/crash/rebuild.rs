@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use session::{Entry, Event, SessionId, UserId};
+use session::{Entry, SessionId, TurnId, UserId};
 use store::catalog::{TurnIndex, document};
-use store::{Catalog, DocumentKind, Hit, ListQuery, ListRow, Shelf};
+use store::words::words;
+use store::{Catalog, Document, DocumentKind, Hit, ListQuery, ListRow, Shelf};
 
 use super::laws::Broken;
 
@@ -73,18 +74,24 @@ async fn list(broken: &mut Broken, store: &dyn Catalog, user: UserId, logs: &Log
     Ok(())
 }
 
-/// A session's documents with their words. What a branch shares is found in its origin.
+/// The documents that a reader of a session sees, with their words.
 fn documents(session: SessionId, log: &[Entry]) -> BTreeMap<Hit, BTreeSet<String>> {
-    let begins = |entry: &Entry| matches!(entry.event, Event::SessionBranched { .. });
-    let first = log.iter().rposition(begins).unwrap_or(0);
-    let mut found = BTreeMap::new();
-    for (at, entry) in log.iter().enumerate().skip(first) {
+    let mut found: BTreeMap<(TurnId, DocumentKind), Document> = BTreeMap::new();
+    let mut turns = TurnIndex::default();
+    for (at, entry) in log.iter().enumerate() {
+        turns.apply(entry);
         if let Some(document) = document(entry, |run| session::run_text(run, &log[..at])) {
-            let words = document.text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect();
-            found.insert(Hit { session, turn: document.turn, kind: document.kind }, words);
+            let key = (document.turn, document.kind);
+            let time = found.get(&key).map_or(document.time, |known| known.time);
+            found.insert(key, Document { time, ..document });
         }
     }
-    found
+    let seen = found.into_values().filter(|one| one.kind == DocumentKind::Title || turns.shows(one.turn));
+    let told = seen.map(|Document { turn, kind, seq, time, text }| {
+        let words = words(&text).into_iter().map(|word| word.text).collect();
+        (Hit { session, turn, kind, time, seq }, words)
+    });
+    told.collect()
 }
 
 async fn search(
@@ -101,9 +108,11 @@ async fn search(
         .filter(|(hit, _)| hit.kind == DocumentKind::Message)
         .flat_map(|(_, words)| words.iter().filter(|word| word.starts_with(['m', 'n', 'k'])))
         .collect();
+    // The last word of a search may be the beginning of a word.
+    let has = |words: &BTreeSet<String>, name: &str| words.iter().any(|word| word.starts_with(name));
     for name in names {
         let expected: BTreeSet<Hit> =
-            all.iter().filter(|(_, words)| words.contains(name)).map(|(hit, _)| *hit).collect();
+            all.iter().filter(|(_, words)| has(words, name)).map(|(hit, _)| *hit).collect();
         let hits = store.search(store::SearchQuery::new(user, name.clone(), usize::MAX)).await?;
         let found: BTreeSet<Hit> = hits.iter().copied().collect();
         broken.unless(hits.len() == found.len() && found == expected, || {

@@ -77,8 +77,9 @@ fn canonical(turn: &session::TurnView) -> anyhow::Result<String> {
 
 /// Everything that can be found, as the log says.
 fn documents(log: &[Entry]) -> BTreeMap<(TurnId, DocumentKind), String> {
-    let mut documents = BTreeMap::new();
+    let (mut documents, mut turns) = (BTreeMap::new(), TurnIndex::default());
     for (at, entry) in log.iter().enumerate() {
+        turns.apply(entry);
         let answer = |run: RunId| {
             let from = usize::try_from(run.0).unwrap_or(usize::MAX).saturating_sub(1).min(at);
             run_text(run, &log[from..=at])
@@ -87,6 +88,7 @@ fn documents(log: &[Entry]) -> BTreeMap<(TurnId, DocumentKind), String> {
             documents.insert((document.turn, document.kind), document.text);
         }
     }
+    documents.retain(|(turn, kind), _| *kind == DocumentKind::Title || turns.shows(*turn));
     documents
 }
 
@@ -181,7 +183,8 @@ fn compare_pages(
 fn compare_search(found: &Found, log: &[Entry], model: &Model, sums: &mut Sums) {
     let documents = documents(log);
     for (word, hits) in &found.hits {
-        let has = |text: &str| text.split_whitespace().any(|other| other == word);
+        // The last word of a search may be the beginning of a word.
+        let has = |text: &str| text.split_whitespace().any(|other| other.starts_with(word));
         let own: Documents = documents.iter().filter(|(_, text)| has(text)).map(|(at, _)| *at).collect();
         if *hits != own {
             let counts = (hits.len(), own.len());

@@ -1,9 +1,11 @@
 //! Finding names, messages and answers, with the words around what was found.
 
+use std::fmt;
+
 use axum::Json;
-use hub::{DocumentKind, Hit, SaidBy, Shelf};
+use hub::{DocumentKind, Hit, SearchCursor, SearchScope, Shelf};
 use serde::{Deserialize, Serialize};
-use session::{ProjectId, RunId, Time};
+use session::{ProjectId, RunId, Seq, SessionId, Time};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 use uuid::Uuid;
@@ -38,8 +40,10 @@ enum Speaker {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 struct SearchAsked {
-    /// Words that all must be there.
+    /// Words that all must be there, whatever their case and accents; the last one matches as a prefix.
     words: String,
+    /// `next` of the page before.
+    before: Option<String>,
     /// Hits, at most 200; 50 if left out.
     count: Option<usize>,
     /// Only on this shelf; everywhere but in the trash if left out.
@@ -67,40 +71,126 @@ struct FoundBody {
     turn: Option<u64>,
     /// The run whose answer it is; none for a message and a name.
     run: Option<u64>,
-    /// When it was said.
-    at: Option<i64>,
+    /// When it was said, or the answer was complete.
+    at: i64,
     /// What stands around the words; the first 40 hits have it.
     excerpt: Vec<Stretch>,
 }
 
+/// A page of hits.
 #[derive(Debug, Serialize, ToSchema)]
 struct SearchBody {
     hits: Vec<FoundBody>,
+    /// Where the next page begins; none at the end.
+    next: Option<String>,
+}
+
+/// Positions among names and among texts. Both have a share of each page, so that neither hides the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pages {
+    names: Reached,
+    texts: Reached,
+}
+
+/// A position in one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    Start,
+    After(SearchCursor),
+    End,
+}
+
+impl Reached {
+    /// Returns the position after a page for which `count` hits were requested.
+    fn after(self, hits: &[Hit], count: usize) -> Self {
+        match hits.last() {
+            Some(last) if hits.len() == count => Self::After(last.cursor()),
+            // Nothing was requested.
+            None if count == 0 => self,
+            Some(_) | None => Self::End,
+        }
+    }
+
+    fn cursor(self) -> Option<SearchCursor> {
+        match self {
+            Self::After(cursor) => Some(cursor),
+            Self::Start | Self::End => None,
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        match text {
+            "start" => return Some(Self::Start),
+            "end" => return Some(Self::End),
+            _ => {}
+        }
+        let (time, rest) = text.split_once('.')?;
+        let (session, seq) = rest.split_once('.')?;
+        let (time, session) = (Time(time.parse().ok()?), SessionId(session.parse().ok()?));
+        Some(Self::After(SearchCursor { time, session, seq: Seq(seq.parse().ok()?) }))
+    }
+}
+
+impl fmt::Display for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start => f.write_str("start"),
+            Self::End => f.write_str("end"),
+            Self::After(SearchCursor { time, session, seq }) => {
+                write!(f, "{}.{}.{}", time.0, session.0, seq.0)
+            }
+        }
+    }
+}
+
+impl Pages {
+    fn read(text: &str) -> Result<Self, Problem> {
+        let read = text.split_once('_').and_then(|(names, texts)| {
+            Some(Self { names: Reached::read(names)?, texts: Reached::read(texts)? })
+        });
+        read.ok_or_else(|| Problem::new(ErrorCode::BadRequest, "`before` is not the `next` of a page."))
+    }
+
+    fn next(self) -> Option<String> {
+        let ended = self.names == Reached::End && self.texts == Reached::End;
+        (!ended).then(|| format!("{}_{}", self.names, self.texts))
+    }
 }
 
 /// Finds names of sessions, which come first, and messages and answers, newest first.
+///
+/// Names take at most half of a page. Only texts that a reader of the session sees are found: none that was removed,
+/// edited away or undone.
 #[utoipa::path(get, path = "/api/v1/search", tag = "sessions", params(SearchAsked), security(("token" = [])),
     responses((status = 200, body = SearchBody), (status = "default", body = Problem)))]
 async fn search(desk: Desk, Asked(asked): Asked<SearchAsked>) -> Result<Json<SearchBody>, Problem> {
     if asked.words.len() > SEARCH_MAX {
         return Err(Problem::new(ErrorCode::BadRequest, format!("A search has at most {SEARCH_MAX} bytes.")));
     }
-    let count = asked.count.unwrap_or(HITS).clamp(1, HITS_MAX);
-    let shelves =
-        asked.shelf.map_or_else(|| vec![Shelf::Active, Shelf::Archived], |shelf| vec![shelf.into()]);
-    // What cannot be a tag is on no session.
-    let tag = asked.tag.map(|text| session::organise::tag(&text).unwrap_or_default());
-    let said_by = asked.said_by.map(|speaker| match speaker {
-        Speaker::Person => SaidBy::Person,
-        Speaker::Agent => SaidBy::Agent,
-    });
-    let narrow = |query: &mut hub::SearchQuery| {
-        query.shelves = shelves;
-        (query.tag, query.said_by) = (tag, said_by);
-        (query.project, query.active_since) = (asked.project.map(ProjectId), asked.from.map(Time));
+    let mut pages = match asked.before.as_deref() {
+        Some(before) => Pages::read(before)?,
+        // Names are nobody's words.
+        None if asked.said_by.is_some() => Pages { names: Reached::End, texts: Reached::Start },
+        None => Pages { names: Reached::Start, texts: Reached::Start },
     };
-    let mut found = desk.search(asked.words.clone(), count, narrow).await?;
-    found.sort_by_key(|hit| hit.kind != DocumentKind::Title);
+    let count = asked.count.unwrap_or(HITS).clamp(1, HITS_MAX);
+    let mut found = Vec::new();
+    if pages.names != Reached::End {
+        let share = count.div_ceil(2);
+        found = find(&desk, &asked, SearchScope::Names, pages.names.cursor(), share).await?;
+        pages.names = pages.names.after(&found, share);
+    }
+    if pages.texts != Reached::End {
+        let scope = match asked.said_by {
+            None => SearchScope::Texts,
+            Some(Speaker::Person) => SearchScope::Messages,
+            Some(Speaker::Agent) => SearchScope::Answers,
+        };
+        let share = count - found.len();
+        let texts = find(&desk, &asked, scope, pages.texts.cursor(), share).await?;
+        pages.texts = pages.texts.after(&texts, share);
+        found.extend(texts);
+    }
     let mut hits = Vec::with_capacity(found.len());
     for (at, hit) in found.into_iter().enumerate() {
         let words = Some(asked.words.as_str()).filter(|_| at < EXCERPTS_MAX);
@@ -109,7 +199,25 @@ async fn search(desk: Desk, Asked(asked): Asked<SearchAsked>) -> Result<Json<Sea
             hits.push(body);
         }
     }
-    Ok(Json(SearchBody { hits }))
+    Ok(Json(SearchBody { hits, next: pages.next() }))
+}
+
+async fn find(
+    desk: &Desk,
+    asked: &SearchAsked,
+    scope: SearchScope,
+    before: Option<SearchCursor>,
+    count: usize,
+) -> Result<Vec<Hit>, Problem> {
+    let shelves =
+        asked.shelf.map_or_else(|| vec![Shelf::Active, Shelf::Archived], |shelf| vec![shelf.into()]);
+    // What cannot be a tag is on no session.
+    let tag = asked.tag.as_deref().map(|text| session::organise::tag(text).unwrap_or_default());
+    let narrow = |query: &mut hub::SearchQuery| {
+        (query.scope, query.before, query.shelves, query.tag) = (scope, before, shelves, tag);
+        (query.project, query.active_since) = (asked.project.map(ProjectId), asked.from.map(Time));
+    };
+    desk.search(asked.words.clone(), count, narrow).await
 }
 
 /// What is told of a hit; none when its session is gone.
@@ -120,12 +228,11 @@ async fn look(desk: &Desk, hit: &Hit, words: Option<&str>) -> Result<Option<Foun
         DocumentKind::Answer(RunId(run)) => Some(run),
     };
     let named = hit.kind == DocumentKind::Title;
-    let said = match words {
-        Some(_) if named => Some((row.created_at, row.title.clone().unwrap_or_default())),
-        Some(_) => desk.said(hit.session, hit.turn, run.map(RunId)).await?,
+    let text = match words {
+        Some(_) if named => row.title.clone(),
+        Some(_) => desk.said(hit.session, hit.seq, run.map(RunId)).await?,
         None => None,
     };
-    let (at, text) = said.unzip();
     let excerpt = text.zip(words).map(|(text, words)| excerpt::around(&text, words)).unwrap_or_default();
     Ok(Some(FoundBody {
         session: row.session.0,
@@ -134,7 +241,7 @@ async fn look(desk: &Desk, hit: &Hit, words: Option<&str>) -> Result<Option<Foun
         title: row.title,
         turn: (!named).then_some(hit.turn.0),
         run,
-        at: at.map(|time: Time| time.0),
+        at: hit.time.0,
         excerpt,
     }))
 }
