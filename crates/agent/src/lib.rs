@@ -15,12 +15,14 @@
 //! | `retry.rs` | which errors are tried again, and when? |
 //! | `limits.rs` | what may a run use? |
 //! | `window.rs` | what of a session does a model read when not all of it fits? |
+//! | `history.rs` | how does a prompt get turns that left the session's state? |
 //! | `title.rs` | how does a session get its name? |
 //! | `tool.rs` | what may the agent do? |
 //! | `memory.rs` | what may it remember across sessions? |
 
 mod alarm;
 pub mod answer;
+mod history;
 mod limits;
 pub mod memory;
 mod model;
@@ -36,6 +38,7 @@ mod window;
 
 pub use alarm::Alarm;
 pub use answer::{AnswerLimits, answer};
+pub use history::{History, NoHistory, Unreadable};
 pub use limits::RunLimits;
 pub use memory::{CompletedTurn, Handover, Memory, MemoryError, Taken, TaskState};
 pub use model::{Model, Prices};

@@ -186,6 +186,13 @@ pub struct ToolOffer {
     pub arguments: serde_json::Value,
 }
 
+impl ToolOffer {
+    /// Bytes that a model is shown of it.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.name.len() + self.about.len() + self.arguments.to_string().len()
+    }
+}
+
 /// A fragment of an answer, as the provider streams it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {

@@ -7,12 +7,14 @@ use futures_util::StreamExt;
 use session::{Attachment, CallNo, Message, Outcome, Progress, Prompt, PromptCall, PromptMessage, TurnId};
 use tokio::time::Instant;
 
+use crate::history::{History, Unreadable};
 use crate::limits::{RunLimits, Spent};
 use crate::model::Model;
-use crate::provider::{Delta, Question};
+use crate::provider::{Delta, Question, ToolOffer};
 use crate::step::{Answered, Asked, Step, StepEnd};
+use crate::title;
 use crate::tool::{Tool, ToolCall, World, failed};
-use crate::{title, window};
+use crate::window::{self, Window};
 
 /// The few repeated words show where the two parts join; `session::join` leaves them out again.
 const CONTINUE: &str = "Your last answer was cut off where it ends above. Continue from exactly there, in mid-sentence if \
@@ -72,9 +74,11 @@ pub trait Sink: Send + Sync {
 }
 
 /// What a run works on.
-#[derive(Debug, Clone)]
-pub struct Work {
+#[derive(Debug)]
+pub struct Work<'a> {
     pub prompt: Prompt,
+    /// The turns that the prompt leaves out.
+    pub history: &'a dyn History,
 }
 
 impl Agent {
@@ -87,7 +91,7 @@ impl Agent {
     ///
     /// # Errors
     /// When the run was ended from outside.
-    pub async fn run<S: Sink>(&self, work: Work, sink: &S) -> Result<(), Over> {
+    pub async fn run<S: Sink>(&self, work: Work<'_>, sink: &S) -> Result<(), Over> {
         match self.asking_for(&work.prompt) {
             Ok(agent) => agent.answer(work, sink).await,
             Err(error) => sink.report(Progress::Failed { error }).await.map(drop),
@@ -106,10 +110,16 @@ impl Agent {
         Ok(Self { models: vec![model.clone()], ..self.clone() })
     }
 
-    async fn answer<S: Sink>(&self, work: Work, sink: &S) -> Result<(), Over> {
+    async fn answer<S: Sink>(&self, work: Work<'_>, sink: &S) -> Result<(), Over> {
         let mut spent = Spent::new();
-        let attachments = attachments(&work.prompt);
-        let mut messages = self.compacted(work.prompt, sink, &mut spent).await?;
+        let Work { mut prompt, history } = work;
+        if let Err(unreadable) = self.fill(&mut prompt, history, sink, &mut spent).await? {
+            let error = format!("Couldn't {unreadable}. Nothing is lost: retry in a moment.");
+            sink.report(Progress::Failed { error }).await?;
+            return Ok(());
+        }
+        let attachments = attachments(&prompt);
+        let mut messages = self.compacted(prompt, sink, &mut spent).await?;
         let mut asked_to_continue = self.ask_to_continue(&mut messages);
         let mut calls = 0;
         let mut steered = None;
@@ -158,26 +168,45 @@ impl Agent {
     }
 
     /// Summarizes every turn before the newest for the model. Returns the summary and the last turn that it covers, if the model gives one.
-    pub async fn summary(&self, prompt: Prompt) -> Option<(String, TurnId)> {
+    pub async fn summary(&self, mut prompt: Prompt, history: &dyn History) -> Option<(String, TurnId)> {
         // Without a model there is nobody to ask.
         self.models.first()?;
-        let compaction = window::whole(&prompt, self.model())?;
-        let mut question = compaction.question.clone();
-        question.messages = question.messages.iter().filter_map(shown).collect();
-        let summary = self.say(&question, &mut Spent::new()).await?;
-        (!summary.trim().is_empty()).then_some((summary, compaction.through))
+        let mut spent = Spent::new();
+        let full_bytes = self.window().full_bytes();
+        history.extend(&mut prompt, full_bytes).await.ok()?;
+        for _ in 0..window::CATCH_UPS_MAX {
+            if prompt.earlier.is_none() {
+                break;
+            }
+            let oldest = history.oldest(&prompt, full_bytes).await.ok()?;
+            let compaction = window::catch_up(&prompt, oldest, self.model(), self.window())?;
+            let summary = self.summarise(&compaction.question, &mut spent).await?;
+            cover(&mut prompt, summary, compaction.through);
+            history.extend(&mut prompt, full_bytes).await.ok()?;
+        }
+        let compaction = window::whole(&prompt, self.model(), self.window())?;
+        let summary = self.summarise(&compaction.question, &mut spent).await?;
+        Some((summary, compaction.through))
+    }
+
+    fn window(&self) -> Window {
+        Window::new(self.model(), self.instructions.as_deref(), &self.offers())
+    }
+
+    fn offers(&self) -> Vec<ToolOffer> {
+        let tools = if self.model().uses_tools { self.tools.as_slice() } else { &[] };
+        tools.iter().map(|tool| tool.offer()).collect()
     }
 
     fn question(&self, messages: &[PromptMessage]) -> Question {
         let model = self.model();
         let mut messages: Vec<PromptMessage> = messages.iter().filter_map(shown).collect();
-        window::fit(&mut messages, model);
-        let tools = if model.uses_tools { self.tools.as_slice() } else { &[] };
+        window::fit(&mut messages, self.window());
         Question {
             model: model.id.clone(),
             instructions: self.instructions.clone(),
             messages,
-            tools: tools.iter().map(|tool| tool.offer()).collect(),
+            tools: self.offers(),
             output_tokens_max: model.output_tokens_max,
         }
     }
@@ -193,6 +222,50 @@ impl Agent {
         asks
     }
 
+    /// Adds earlier turns until the window is full. Those that do not fit are summarised, oldest first, so that every turn
+    /// is in the prompt or in its summary.
+    async fn fill<S: Sink>(
+        &self,
+        prompt: &mut Prompt,
+        history: &dyn History,
+        sink: &S,
+        spent: &mut Spent,
+    ) -> Result<Result<(), Unreadable>, Over> {
+        let full_bytes = self.window().full_bytes();
+        if let Err(unreadable) = history.extend(prompt, full_bytes).await {
+            return Ok(Err(unreadable));
+        }
+        for _ in 0..window::CATCH_UPS_MAX {
+            if prompt.earlier.is_none() || self.limits.reached(spent).is_some() {
+                break;
+            }
+            let oldest = match history.oldest(prompt, full_bytes).await {
+                Ok(oldest) => oldest,
+                Err(unreadable) => return Ok(Err(unreadable)),
+            };
+            let Some(compaction) = window::catch_up(prompt, oldest, self.model(), self.window()) else {
+                break;
+            };
+            let Some(summary) = self.summarise(&compaction.question, spent).await else { break };
+            sink.compact(summary.clone(), compaction.through).await?;
+            cover(prompt, summary, compaction.through);
+            if let Err(unreadable) = history.extend(prompt, full_bytes).await {
+                return Ok(Err(unreadable));
+            }
+        }
+        if prompt.earlier.is_some() {
+            tracing::warn!("the window is full; the oldest turns are left out of the prompt");
+        }
+        Ok(Ok(()))
+    }
+
+    /// Asks for a summary; none if the model gives none.
+    async fn summarise(&self, question: &Question, spent: &mut Spent) -> Option<String> {
+        let messages = question.messages.iter().filter_map(shown).collect();
+        let summary = self.say(&Question { messages, ..question.clone() }, spent).await?;
+        (!summary.trim().is_empty()).then_some(summary)
+    }
+
     /// Summarises older turns when the window fills. Without a summary the oldest are left out.
     async fn compacted<S: Sink>(
         &self,
@@ -200,15 +273,15 @@ impl Agent {
         sink: &S,
         spent: &mut Spent,
     ) -> Result<Vec<PromptMessage>, Over> {
-        let Some(compaction) = window::compaction(&prompt, self.model()) else { return Ok(prompt.messages) };
-        let mut question = compaction.question.clone();
-        question.messages = question.messages.iter().filter_map(shown).collect();
-        match self.say(&question, spent).await {
-            Some(summary) if !summary.trim().is_empty() => {
+        let Some(compaction) = window::compaction(&prompt, self.model(), self.window()) else {
+            return Ok(prompt.messages);
+        };
+        match self.summarise(&compaction.question, spent).await {
+            Some(summary) => {
                 sink.compact(summary.clone(), compaction.through).await?;
                 compaction.apply(&mut prompt, summary);
             }
-            _ => tracing::warn!("no summary was had; the oldest turns are left out of the prompt"),
+            None => tracing::warn!("no summary was had; the oldest turns are left out of the prompt"),
         }
         Ok(prompt.messages)
     }
@@ -279,6 +352,14 @@ impl Agent {
             failed(format!("It took longer than {} s and was ended.", self.limits.tool_time_max.as_secs()))
         };
         doing.await.unwrap_or_else(|_| late())
+    }
+}
+
+/// Puts a summary of the earlier turns up to `through` into the prompt.
+fn cover(prompt: &mut Prompt, summary: String, through: TurnId) {
+    prompt.set_summary(summary);
+    if let Some(earlier) = &mut prompt.earlier {
+        earlier.after = Some(through);
     }
 }
 

@@ -5,7 +5,7 @@ use session::{Prompt, PromptMessage};
 
 use crate::model::Model;
 use crate::provider::{Delta, Question};
-use crate::window;
+use crate::window::{self, Window};
 
 /// Characters of a generated title.
 const TITLE_MAX: usize = 60;
@@ -21,7 +21,7 @@ pub(crate) async fn title(model: &Model, prompt: Prompt) -> Option<String> {
     let first: Vec<PromptMessage> = prompt.messages.into_iter().take(3).filter_map(short).collect();
     let mut messages = first;
     messages.push(PromptMessage::User(session::Message::text(ASK)));
-    window::fit(&mut messages, model);
+    window::fit(&mut messages, Window::new(model, None, &[]));
     let question = Question {
         model: model.id.clone(),
         instructions: None,

@@ -1,27 +1,45 @@
-//! What of a session a model reads when not all of it fits its window: a summary in place of the oldest turns, then
-//! shortened results, and never more than fits. The visible session stays as it is.
+//! Fits a session into a model's window: a summary in place of the oldest turns, then shortened results, and never more
+//! than fits. The visible session stays as it is.
 
 use session::{Prompt, PromptMessage, TurnId};
 
 use crate::model::Model;
-use crate::provider::Question;
+use crate::provider::{Question, ToolOffer};
 
 /// Bytes that one token stands for, at the least, in text of most languages: a cautious count without a tokenizer.
 const BYTES_PER_TOKEN: u64 = 3;
 /// Part of the window at which older turns are summarised, and what is left of it then, in percent.
-const FULL_PERCENT: u64 = 75;
-const KEPT_PERCENT: u64 = 40;
+const FULL_PERCENT: usize = 75;
+const KEPT_PERCENT: usize = 40;
 /// What stays of a result that had to be shortened.
 const RESULT_BYTES_KEPT: usize = 500;
 const SUMMARY_TOKENS_MAX: u32 = 1_000;
+/// Summaries of turns that a prompt leaves out, in one run. The next run goes on from there.
+pub(crate) const CATCH_UPS_MAX: usize = 64;
 
 const SUMMARISE: &str = "Summarise the conversation so far for yourself, so that you can go on without seeing it: \
     facts, decisions, names, numbers, open questions and what was promised. No introduction, no comment.";
 
-/// Bytes of a prompt that a model reads without trouble.
-fn room_bytes(model: &Model, percent: u64) -> usize {
-    let tokens = model.window_tokens.saturating_sub(u64::from(model.output_tokens_max));
-    usize::try_from(tokens * BYTES_PER_TOKEN * percent / 100).unwrap_or(usize::MAX)
+/// The bytes that a model's window has for messages, beside its answer, the instructions and the tools.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window(usize);
+
+impl Window {
+    pub(crate) fn new(model: &Model, instructions: Option<&str>, tools: &[ToolOffer]) -> Self {
+        let tokens = model.window_tokens.saturating_sub(u64::from(model.output_tokens_max));
+        let bytes = usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX);
+        let offered: usize = tools.iter().map(ToolOffer::size_bytes).sum();
+        Self(bytes.saturating_sub(instructions.map_or(0, str::len) + offered))
+    }
+
+    /// Bytes of messages above which older turns are summarised.
+    pub(crate) fn full_bytes(self) -> usize {
+        self.0 / 100 * FULL_PERCENT
+    }
+
+    fn kept_bytes(self) -> usize {
+        self.0 / 100 * KEPT_PERCENT
+    }
 }
 
 fn size_bytes(messages: &[PromptMessage]) -> usize {
@@ -37,11 +55,12 @@ pub(crate) struct Compaction {
 }
 
 /// Whether the prompt fills the window, and what to summarise then.
-pub(crate) fn compaction(prompt: &Prompt, model: &Model) -> Option<Compaction> {
-    if size_bytes(&prompt.messages) <= room_bytes(model, FULL_PERCENT) {
+pub(crate) fn compaction(prompt: &Prompt, model: &Model, window: Window) -> Option<Compaction> {
+    // A summary covers everything up to its turn, so it cannot pass over turns that were not read.
+    if prompt.earlier.is_some() || prompt.size_bytes() <= window.full_bytes() {
         return None;
     }
-    let kept = room_bytes(model, KEPT_PERCENT);
+    let kept = window.kept_bytes();
     // The turn that is being answered always stays.
     let candidates = prompt.turns.get(1..)?;
     let first = candidates
@@ -49,20 +68,28 @@ pub(crate) fn compaction(prompt: &Prompt, model: &Model) -> Option<Compaction> {
         .find(|turn| size_bytes(&prompt.messages[turn.at..]) <= kept)
         .or(candidates.last())?;
     let last = prompt.turns.iter().rev().find(|turn| turn.at < first.at)?;
-    let question = summary_question(prompt.messages[..first.at].to_vec(), model);
+    let question = summary_question(prompt.messages[..first.at].to_vec(), model, window);
     Some(Compaction { question, through: last.turn, messages: first.at })
 }
 
 /// The question for a summary of every turn before the newest, which stays as it is: it may be continued or answered again.
-pub(crate) fn whole(prompt: &Prompt, model: &Model) -> Option<Compaction> {
+pub(crate) fn whole(prompt: &Prompt, model: &Model, window: Window) -> Option<Compaction> {
     let [.., last, newest] = prompt.turns.as_slice() else { return None };
-    let question = summary_question(prompt.messages[..newest.at].to_vec(), model);
+    let question = summary_question(prompt.messages[..newest.at].to_vec(), model, window);
     Some(Compaction { question, through: last.turn, messages: newest.at })
 }
 
-fn summary_question(mut messages: Vec<PromptMessage>, model: &Model) -> Question {
+/// The question for a summary of the oldest turns that a prompt leaves out, behind what its own summary says.
+pub(crate) fn catch_up(prompt: &Prompt, oldest: Prompt, model: &Model, window: Window) -> Option<Compaction> {
+    let through = oldest.turns.last()?.turn;
+    let summary = prompt.messages.first().filter(|first| matches!(first, PromptMessage::Summary(_)));
+    let messages = summary.cloned().into_iter().chain(oldest.messages).collect();
+    Some(Compaction { question: summary_question(messages, model, window), through, messages: 0 })
+}
+
+fn summary_question(mut messages: Vec<PromptMessage>, model: &Model, window: Window) -> Question {
     // What is summarized must itself fit, or the oldest of it is left out.
-    shorten(&mut messages, room_bytes(model, FULL_PERCENT));
+    shorten(&mut messages, window.full_bytes());
     messages.push(PromptMessage::User(session::Message::text(SUMMARISE)));
     Question {
         model: model.id.clone(),
@@ -83,8 +110,8 @@ impl Compaction {
 }
 
 /// The hard cap: whatever the session holds, what is sent fits the window.
-pub(crate) fn fit(messages: &mut Vec<PromptMessage>, model: &Model) {
-    shorten(messages, room_bytes(model, 100));
+pub(crate) fn fit(messages: &mut Vec<PromptMessage>, window: Window) {
+    shorten(messages, window.0);
 }
 
 /// Shortens old results, then drops the oldest messages, then cuts the oldest text that is left.

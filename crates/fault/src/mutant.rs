@@ -46,6 +46,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant { name: "steer_cuts_resumed_text", bites: &["c18"] },
     Mutant { name: "output_limit_fails", bites: &["c19"] },
     Mutant { name: "summary_hides_answered_turn", bites: &["c20"] },
+    Mutant { name: "prompt_ends_at_state", bites: &["c21"] },
+    Mutant { name: "undo_reaches_state_only", bites: &["c22"] },
     Mutant { name: "session_stays_unnamed", bites: &["p19"] },
     Mutant { name: "acknowledge_before_durable", bites: &["p1", "p8"] },
     Mutant { name: "chunk_touches_list", bites: &["p2"] },

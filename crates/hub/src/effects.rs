@@ -61,7 +61,8 @@ impl Writer {
     fn suggest_title(&self) {
         let (runner, mailbox) = (self.shared.runner.clone(), self.sender.downgrade());
         let Session { user, project, .. } = self.state;
-        let request = PromptRequest { user, project, prompt: session::prompt(&self.state) };
+        let request =
+            PromptRequest { user, project, prompt: session::prompt(&self.state), earlier: self.earlier() };
         crate::spawn::spawn(async move {
             let Some(title) = runner.title(request).await else { return };
             // A session that nobody holds any more is not opened for its name.
@@ -82,6 +83,7 @@ impl Writer {
             run,
             cause: open.cause.clone(),
             prompt: session::prompt(&self.state),
+            earlier: self.earlier(),
         };
         let gather = Arc::new(Gather::new(run, self.sender.clone()));
         let span =

@@ -117,7 +117,7 @@ impl Gather {
     /// is no concern of the run.
     pub(crate) async fn compact(&self, summary: String, through: TurnId) -> Result<(), RunOver> {
         let (answer, answered) = oneshot::channel();
-        let command = Command::CompactContext { summary, through };
+        let command = Command::CompactContext { run: Some(self.run), summary, through };
         self.mailbox.send(Input::Command { command, answer }).await.map_err(|_| RunOver)?;
         answered.await.map_err(|_| RunOver)?.map_or_else(
             |error| {

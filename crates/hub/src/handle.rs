@@ -6,6 +6,7 @@ use session::{
 use store::TurnRow;
 use tokio::sync::oneshot;
 
+use crate::earlier::EarlierTurns;
 use crate::error::{CommandError, FollowError};
 use crate::follow::{Follower, Subscription};
 use crate::hub::Hub;
@@ -81,12 +82,13 @@ impl SessionHandle {
             return Ok(None);
         }
         let Session { user, project, .. } = *state;
-        let request = PromptRequest { user, project, prompt };
+        let earlier = EarlierTurns::new(self.hub.shared_store(), session);
+        let request = PromptRequest { user, project, prompt, earlier };
         let Some((summary, through)) = self.hub.shared().runner.summary(request).await else {
             let reason = "the model gave no summary".to_owned();
             return Err(CommandError::Unavailable { reason });
         };
-        self.submit(Command::CompactContext { summary, through }).await.map(Some)
+        self.submit(Command::CompactContext { run: None, summary, through }).await.map(Some)
     }
 
     /// The session as a reader sees it: [`Self::state`], viewed.
@@ -104,8 +106,9 @@ impl SessionHandle {
     /// When there is no such session or it cannot be read.
     pub async fn state(&self) -> Result<Box<Session>, CommandError> {
         if !self.hub.has_writer(self.session).await? {
-            let loaded = load::load(self.hub.store(), self.session).await?;
-            let state = &loaded.state;
+            let mut loaded = load::load(self.hub.store(), self.session).await?;
+            let state = &mut loaded.state;
+            EarlierTurns::new(self.hub.shared_store(), self.session).refill(state).await?;
             // A message that waits while nothing runs was left behind by a drain or a crash.
             let waits = state.queue.iter().any(|queued| !queued.paused);
             let whole = state.open_run.is_none() && state.recovering.is_empty();

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use session::{CallNo, Message, Progress, ProjectId, Prompt, RunCause, RunId, SessionId, TurnId, UserId};
 use tokio::time::Instant;
 
+use crate::earlier::EarlierTurns;
 use crate::gather::{Gather, Kind};
 
 /// Works on turns.
@@ -29,9 +30,9 @@ impl Runner for Agent {
     fn run(&self, request: RunRequest, progress: RunProgress) -> BoxFuture<'static, ()> {
         let agent = self.clone();
         async move {
-            let RunRequest { session, run, prompt, .. } = request;
+            let RunRequest { session, run, prompt, earlier, .. } = request;
             // A run that is over was ended by someone else, who knows.
-            if Self::run(&agent, Work { prompt }, &progress).await.is_err() {
+            if Self::run(&agent, Work { prompt, history: &earlier }, &progress).await.is_err() {
                 tracing::debug!(%session, %run, "the run was ended from outside");
             }
         }
@@ -45,7 +46,7 @@ impl Runner for Agent {
 
     fn summary(&self, request: PromptRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
         let agent = self.clone();
-        async move { Self::summary(&agent, request.prompt).await }.boxed()
+        async move { Self::summary(&agent, request.prompt, &request.earlier).await }.boxed()
     }
 }
 
@@ -61,6 +62,8 @@ pub struct RunRequest {
     pub run: RunId,
     pub cause: RunCause,
     pub prompt: Prompt,
+    /// The turns that the prompt leaves out.
+    pub earlier: EarlierTurns,
 }
 
 /// A prompt that the model answers outside a run, for a title or a summary.
@@ -71,6 +74,8 @@ pub struct PromptRequest {
     /// The project that it stands in, if its user still has it.
     pub project: Option<ProjectId>,
     pub prompt: Prompt,
+    /// The turns that the prompt leaves out.
+    pub earlier: EarlierTurns,
 }
 
 /// The run ended in the log; its worker should end too.

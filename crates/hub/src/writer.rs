@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::changes::{self, Change, Line};
 use crate::deliveries;
+use crate::earlier::EarlierTurns;
 use crate::effects::Worker;
 use crate::error::CommandError;
 use crate::follow::Followers;
@@ -278,7 +279,8 @@ impl Writer {
     async fn take_inputs(&mut self) -> Result<(), Stopped> {
         while let Some(input) = self.inputs.pop_front() {
             let alone = input.stands_alone();
-            if alone && !self.batch.is_empty() {
+            // Turns are read back from what is durable.
+            if (alone || self.state.wants_refill()) && !self.batch.is_empty() {
                 self.inputs.push_front(input);
                 return Ok(());
             }
@@ -295,8 +297,9 @@ impl Writer {
             Input::Command { command, answer } => self.take_command(command, answer).await,
             Input::Progress { run, progress, answer } => self.take_progress(run, progress, answer),
             Input::Read { answer } => {
+                let refilled = self.refill().await;
                 // A reader that is gone needs nothing.
-                drop(answer.send(Ok(Box::new(self.state.clone()))));
+                drop(answer.send(refilled.map(|()| Box::new(self.state.clone()))));
                 self.ask_to_heal()
             }
             Input::Follow { after, answer } => {
@@ -344,10 +347,24 @@ impl Writer {
                 return Ok(());
             }
         }
+        if let Err(error) = self.refill().await {
+            drop(answer.send(Err(error)));
+            return Ok(());
+        }
         self.note_leaving(&command);
         let decided = self.decide_after_brought(command).await?;
         self.batch.waiting.push(Waiting::Command(answer, decided));
         Ok(())
+    }
+
+    /// The turns that the state no longer holds.
+    pub(crate) fn earlier(&self) -> EarlierTurns {
+        EarlierTurns::new(self.shared.store.clone(), self.session)
+    }
+
+    /// Puts turns back into a state that undo emptied, before anyone looks at it or asks for the next undo.
+    async fn refill(&mut self) -> Result<(), CommandError> {
+        self.earlier().refill(&mut self.state).await
     }
 
     /// Whether a chat is bound to the session: an interruption leaves a mark then. When in doubt, it does.

@@ -51,7 +51,7 @@ pub enum Command {
     /// Let an id lead here no more.
     RemoveId { id: SessionId },
     /// Let the model read `summary` in place of all up to `through`.
-    CompactContext { summary: String, through: TurnId },
+    CompactContext { run: Option<RunId>, summary: String, through: TurnId },
     /// Tell the next turn of an interruption.
     MarkResume { reason: ResumeReason },
     /// Take that mark away.

@@ -8,8 +8,9 @@ use crate::event::{
 use crate::fold::is_empty;
 use crate::id::{Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId};
 use crate::limits::{
-    ATTACHMENTS_MAX, MESSAGE_BYTES_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RECOVERY_GIVE_UP_MICROS,
-    RECOVERY_UNUSED_LOOKS, SESSION_IDS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_BYTES_MAX,
+    ATTACHMENTS_MAX, MESSAGE_BYTES_MAX, QUEUE_MAX, QUEUE_MIB_MAX, RECOVERY_ATTEMPTS_MAX,
+    RECOVERY_GIVE_UP_MICROS, RECOVERY_UNUSED_LOOKS, RUNS_PER_ANSWER_MAX, SESSION_IDS_MAX, TAG_CHARS_MAX,
+    TAGS_MAX, TITLE_BYTES_MAX,
 };
 use crate::memory::Segment;
 use crate::organise::checked_tags;
@@ -66,7 +67,7 @@ pub enum Rejected {
     MessageTooLong,
     #[error("a message carries at most {ATTACHMENTS_MAX} attachments")]
     TooManyAttachments,
-    #[error("{QUEUE_MAX} messages are waiting already")]
+    #[error("at most {QUEUE_MAX} messages with {QUEUE_MIB_MAX} MiB of text can wait")]
     QueueFull,
     #[error("no such message is waiting; it may have been taken")]
     NotQueued,
@@ -124,13 +125,14 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         }
         Command::PostMessage { message, mode, key } => {
             checked(&message)?;
-            plan.room_to_wait()?;
+            plan.room_to_wait(&message)?;
             plan.post(Event::MessagePosted { message, mode: mode.clone(), key }, &mode);
         }
         Command::EditQueued { turn, message } => {
             checked(&message)?;
             // Whoever changes it, and where: its answer goes to where it came from.
             let from = plan.queued(turn)?.message.from.clone();
+            room_for_text(plan.waiting_bytes(Some(turn)) + message.text.len())?;
             let message = Message { from, ..message };
             plan.push(Event::QueuedEdited { turn, message, mode: None });
         }
@@ -183,9 +185,10 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
         Command::EditMessage { turn, message, key } => {
             checked(&message)?;
             session.turn(turn).ok_or(Rejected::NoSuchTurn)?;
-            plan.room_to_wait()?;
+            plan.room_to_wait(&message)?;
             plan.stop(StoppedBy::Person, None);
-            plan.post(Event::MessageEdited { turn, message, key }, &PostMode::Interrupt);
+            let hides = Some(plan.hides(turn));
+            plan.post(Event::MessageEdited { turn, message, key, hides }, &PostMode::Interrupt);
         }
         Command::Clear => {
             plan.stop(StoppedBy::Person, None);
@@ -221,8 +224,15 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
             }
             plan.push(Event::IdRemoved { id });
         }
-        Command::CompactContext { summary, through } => {
-            session.turn(through).ok_or(Rejected::NoSuchTurn)?;
+        Command::CompactContext { run, summary, through } => {
+            if run.is_some() && run != session.open_run {
+                return Err(Rejected::RunOver);
+            }
+            // An open run proves that no turn was hidden since it read the session; `through` may be out of the state.
+            let earlier = run.is_some() && session.turns_before > 0;
+            if session.turn(through).is_none() && !earlier {
+                return Err(Rejected::NoSuchTurn);
+            }
             plan.push(Event::ContextCompacted { summary, through });
         }
         Command::MarkResume { .. } if fault::planted("marks_have_one_reason") => {
@@ -287,6 +297,11 @@ fn resumed_from(turn: &Turn, open: &Run, run: RunId) -> bool {
     at.is_some_and(|at| answer[at + 1..].iter().all(|one| one.cause == RunCause::Resume))
 }
 
+/// Whether so much text may wait.
+fn room_for_text(bytes: usize) -> Result<(), Rejected> {
+    if bytes <= QUEUE_MIB_MAX * 1024 * 1024 { Ok(()) } else { Err(Rejected::QueueFull) }
+}
+
 /// Returns whether `run` continues text that an earlier run left unfinished.
 fn continues_text(turn: &Turn, run: RunId) -> bool {
     let runs = turn.answers().find(|runs| runs.iter().any(|known| known.id == run)).unwrap_or_default();
@@ -335,8 +350,17 @@ impl<'a> Plan<'a> {
         Seq(self.session.head().0 + self.decision.events.len() as u64)
     }
 
-    fn room_to_wait(&self) -> Result<(), Rejected> {
-        if self.session.queue.len() < QUEUE_MAX { Ok(()) } else { Err(Rejected::QueueFull) }
+    fn room_to_wait(&self, message: &Message) -> Result<(), Rejected> {
+        if self.session.queue.len() >= QUEUE_MAX {
+            return Err(Rejected::QueueFull);
+        }
+        room_for_text(self.waiting_bytes(None) + message.text.len())
+    }
+
+    /// Bytes of text that wait, without one message.
+    fn waiting_bytes(&self, except: Option<TurnId>) -> usize {
+        let others = self.session.queue.iter().filter(|queued| Some(queued.turn) != except);
+        others.map(|queued| queued.message.text.len()).sum()
     }
 
     fn queued(&self, turn: TurnId) -> Result<&Queued, Rejected> {
@@ -457,6 +481,12 @@ impl<'a> Plan<'a> {
         self.run_open = true;
     }
 
+    /// How many visible turns there are from a turn of the state on.
+    fn hides(&self, from: TurnId) -> u64 {
+        let turns = &self.session.turns;
+        turns.iter().rev().position(|turn| turn.id == from).map_or(0, |later| later as u64 + 1)
+    }
+
     fn undo(&mut self, from: Option<TurnId>) -> Result<(), Rejected> {
         let turns = &self.session.turns;
         let from = match from {
@@ -464,7 +494,7 @@ impl<'a> Plan<'a> {
             None => turns.back().ok_or(Rejected::NothingToUndo)?.id,
         };
         self.stop(StoppedBy::Person, None);
-        self.push(Event::TurnsUndone { from });
+        self.push(Event::TurnsUndone { from, hides: Some(self.hides(from)) });
         self.decision.accepted.turn = Some(from);
         self.start_next();
         Ok(())
@@ -476,7 +506,8 @@ impl<'a> Plan<'a> {
             return Err(Rejected::NothingToContinue);
         }
         let turn = self.session.turns.back().ok_or(Rejected::NothingToContinue)?;
-        let last = turn.answer().and_then(<[_]>::last).ok_or(Rejected::NothingToContinue)?;
+        let answer = turn.answer().filter(|runs| runs.len() < RUNS_PER_ANSWER_MAX);
+        let last = answer.and_then(<[_]>::last).ok_or(Rejected::NothingToContinue)?;
         match last.end {
             None | Some(RunEnd::Completed) => Err(Rejected::NothingToContinue),
             Some(

@@ -78,9 +78,17 @@ pub enum Event {
         message: Message,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<MessageKey>,
+        /// How many turns that hides: a state may no longer hold all of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hides: Option<u64>,
     },
     /// The turns from `from` on were taken back.
-    TurnsUndone { from: TurnId },
+    TurnsUndone {
+        from: TurnId,
+        /// How many turns that hides: a state may no longer hold all of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hides: Option<u64>,
+    },
     /// The turns taken back last were put back.
     TurnsPutBack { from: TurnId },
     /// Every turn was taken out of sight.
@@ -496,7 +504,7 @@ impl Event {
         if let Self::MessagePosted { message, mode, key: Some(key) } = self {
             return Some((key, Fingerprint::of_post(message, mode)));
         }
-        if let Self::MessageEdited { turn, message, key: Some(key) } = self {
+        if let Self::MessageEdited { turn, message, key: Some(key), .. } = self {
             return Some((key, Fingerprint::of_edit(*turn, message)));
         }
         None

@@ -5,8 +5,8 @@ use crate::entry::Entry;
 use crate::event::{Event, Flag, Message, PostMode, RecoveryOutcome, RunCause, RunEnd, Usage};
 use crate::id::{CallNo, RunId, SessionId, SlotNo, Time, TurnId};
 use crate::limits::{
-    PROVISIONAL_TITLE_CHARS_MAX, PROVISIONAL_TITLE_CHARS_MIN, RUNS_PER_TURN_MAX, STATE_BYTES_MAX,
-    TURNS_IN_STATE_MAX, UNDONE_MAX,
+    ANSWERS_PER_TURN_MAX, PROVISIONAL_TITLE_CHARS_MAX, PROVISIONAL_TITLE_CHARS_MIN, RUN_BYTES,
+    STATE_BYTES_MAX, TURN_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX,
 };
 use crate::memory::Ledger;
 use crate::planted;
@@ -30,6 +30,11 @@ pub fn fold(session: &mut Session, entry: &Entry) {
     }
     session.needs = need_after(session.needs, &entry.event);
     apply(session, entry);
+    if let Event::RunStarted { turn, .. } = &entry.event
+        && let Some(turn) = session.turns.iter_mut().rev().find(|candidate| candidate.id == *turn)
+    {
+        turn.forget_alternatives();
+    }
 }
 
 /// What a session waits for a person with after an event. The list of sessions follows the same rule.
@@ -246,8 +251,8 @@ fn apply(session: &mut Session, entry: &Entry) {
         Event::QueuePaused {} => session.queue.iter_mut().for_each(|queued| queued.paused = true),
         Event::QueueResumed {} => session.queue.iter_mut().for_each(|queued| queued.paused = false),
         Event::MessageSteered { turn, run } => steer(session, *turn, *run),
-        Event::MessageEdited { turn, message, .. } => {
-            hide_from(session, *turn);
+        Event::MessageEdited { turn, message, hides, .. } => {
+            hide_from(session, *turn, *hides);
             name_provisionally(session, message);
             let posted = Queued {
                 turn: TurnId(entry.seq.0),
@@ -258,13 +263,8 @@ fn apply(session: &mut Session, entry: &Entry) {
             };
             session.queue.push_front(posted);
         }
-        Event::TurnsUndone { from } => hide_from(session, *from),
-        Event::TurnsPutBack { .. } => {
-            if let Some(undone) = session.undone.pop() {
-                session.turns.extend(undone.turns);
-                bound(session);
-            }
-        }
+        Event::TurnsUndone { from, hides } => hide_from(session, *from, *hides),
+        Event::TurnsPutBack { .. } => put_back(session),
         Event::SessionCleared {} => {
             session.turns.clear();
             session.turns_before = 0;
@@ -441,9 +441,6 @@ fn start_run(session: &mut Session, turn: TurnId, run: Run) {
     }
     let at = turn.end_of_answer(&run);
     turn.runs.insert(at, run);
-    if turn.runs.len() > RUNS_PER_TURN_MAX {
-        turn.forget_oldest();
-    }
 }
 
 fn end_run(session: &mut Session, turn: TurnId, run: RunId, end: &RunEnd, time: Time) {
@@ -511,15 +508,52 @@ fn steer(session: &mut Session, turn: TurnId, run: RunId) {
     }
 }
 
-fn hide_from(session: &mut Session, from: TurnId) {
-    let Some(at) = session.turns.iter().position(|turn| turn.id == from) else { return };
-    let turns: Vec<Turn> = session.turns.drain(at..).collect();
+/// Takes the turns from `from` on out of sight: those in the state, and of the older ones as many as `hides` says.
+fn hide_from(session: &mut Session, from: TurnId, hides: Option<u64>) {
+    let at = session.turns.iter().position(|turn| turn.id == from);
+    let in_state = session.turns.len() - at.unwrap_or(0);
+    let before = match at {
+        Some(_) => 0,
+        None => hides.unwrap_or(0).saturating_sub(in_state as u64),
+    };
+    if at.is_none() && before == 0 {
+        return;
+    }
+    let turns: Vec<Turn> = session.turns.drain(at.unwrap_or(0)..).collect();
+    session.turns_before = session.turns_before.saturating_sub(before);
     // A summary that tells of what was taken back would tell it to the model still.
-    session.summary.take_if(|summary| turns.iter().any(|turn| turn.id == summary.through));
-    session.undone.push(Undone { from, turns });
+    session.summary.take_if(|summary| {
+        turns.iter().any(|turn| turn.id == summary.through) || (before > 0 && summary.through >= from)
+    });
+    session.undone.push(Undone { from, turns, before });
     if session.undone.len() > UNDONE_MAX {
         session.undone.remove(0);
     }
+    bound_undone(&mut session.undone);
+}
+
+/// Lets the oldest turns go that were taken back before the latest step. Putting them back reads them from the log.
+fn bound_undone(undone: &mut [Undone]) {
+    let Some((_, earlier)) = undone.split_last_mut() else { return };
+    let mut size_bytes: usize = earlier.iter().flat_map(|step| &step.turns).map(Turn::size_bytes).sum();
+    for step in earlier {
+        while size_bytes > STATE_BYTES_MAX && !step.turns.is_empty() {
+            size_bytes -= step.turns.remove(0).size_bytes();
+            step.before += 1;
+        }
+    }
+}
+
+/// Puts back what was taken out of sight last.
+fn put_back(session: &mut Session) {
+    let Some(Undone { turns, before, .. }) = session.undone.pop() else { return };
+    if before > 0 {
+        // The turns in the state are the newest without a gap, and some of those put back are not here.
+        session.turns_before += before + session.turns.len() as u64;
+        session.turns.clear();
+    }
+    session.turns.extend(turns);
+    bound(session);
 }
 
 /// Finds a run that may still take output: in the visible turns, or in those just taken back.
@@ -527,6 +561,22 @@ fn run_mut(session: &mut Session, run: RunId) -> Option<&mut Run> {
     let visible = session.turns.iter_mut().rev();
     let undone = session.undone.iter_mut().flat_map(|undone| undone.turns.iter_mut());
     visible.chain(undone).find_map(|turn| turn.run_mut(run))
+}
+
+/// Puts older visible turns, read from the log, before those in the state, as many as it has room for. They come newest
+/// first, without a gap. Returns whether it has room for more.
+pub fn refill(session: &mut Session, earlier: impl IntoIterator<Item = Turn>) -> bool {
+    let mut size_bytes: usize = session.turns.iter().map(Turn::size_bytes).sum();
+    for turn in earlier {
+        size_bytes += turn.size_bytes();
+        let fits = session.turns.len() < TURNS_IN_STATE_MAX && size_bytes <= STATE_BYTES_MAX;
+        if session.turns_before == 0 || !(fits || session.turns.is_empty()) {
+            return false;
+        }
+        session.turns.push_front(turn);
+        session.turns_before -= 1;
+    }
+    session.turns_before > 0
 }
 
 /// Lets the oldest turns go once the state is full. The newest turn always stays.
@@ -559,24 +609,23 @@ impl Turn {
         end
     }
 
-    /// Lets the oldest run go, or the oldest answer that is neither shown nor being given if that run's is.
-    fn forget_oldest(&mut self) {
+    /// Lets the oldest answers go once the state has too much of the turn, but neither the one that is shown nor the one that is
+    /// being given. The transcript is folded from the log and has them all.
+    fn forget_alternatives(&mut self) {
         let newest = self.runs.iter().map(|run| run.id).max();
-        let keeps = |run: &Run| Some(run.id) == newest || Some(run.id) == self.chosen;
-        let mut end = 0;
-        let ends = self.answers().map(|answer| {
-            end += answer.len();
-            (end - answer.len()..end, answer.iter().any(keeps))
-        });
-        let forgotten = ends.filter(|(_, kept)| !kept).map(|(range, _)| range).next();
-        // The middle of the runs is only left by whole answers: a rest would go on with the answer before it.
-        if let Some(range) = forgotten.filter(|range| range.start > 0) {
-            self.runs.drain(range);
-            return;
-        }
-        let oldest = self.runs.remove(0);
-        if self.chosen == Some(oldest.id) {
-            self.chosen = self.runs.first().map(|run| run.id);
+        while self.answers().count() > ANSWERS_PER_TURN_MAX
+            || self.size_bytes() + self.runs.len() * RUN_BYTES > TURN_BYTES_MAX
+        {
+            let keeps = |run: &Run| Some(run.id) == newest || Some(run.id) == self.chosen;
+            let mut end = 0;
+            let mut ranges = self.answers().map(|answer| {
+                end += answer.len();
+                (end - answer.len()..end, answer.iter().any(keeps))
+            });
+            let forgotten = ranges.find(|(_, kept)| !kept).map(|(range, _)| range);
+            drop(ranges);
+            let Some(forgotten) = forgotten else { return };
+            self.runs.drain(forgotten);
         }
     }
 }

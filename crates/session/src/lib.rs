@@ -56,7 +56,7 @@ pub use event::{
     PostMode, RecoveryOutcome, RunCause, RunEnd, Usage,
 };
 pub use fold::{
-    fold, fold_turn, interrupted_in_a_row, moves_activity, need_after, provisional_title, run_text,
+    fold, fold_turn, interrupted_in_a_row, moves_activity, need_after, provisional_title, refill, run_text,
 };
 pub use id::{
     BlobHash, CallNo, Epoch, MessageKey, NodeId, Owner, ProjectId, RunId, Seq, SessionId, SlotNo, Time,
@@ -64,7 +64,7 @@ pub use id::{
 };
 pub use joined::{Interruption, Joined, joined};
 pub use memory::{Commit, Ledger, Segment};
-pub use prompt::{Prompt, PromptCall, PromptMessage, PromptTurn, prompt};
+pub use prompt::{EarlierRange, Prompt, PromptCall, PromptMessage, PromptTurn, earlier_messages, prompt};
 pub use recover::recover;
 pub use seam::{Stage, join};
 pub use state::{Call, CallState, Need, Piece, Queued, Recovery, Run, SHAPE, Session, Title, Turn};

@@ -11,14 +11,25 @@ pub const STATE_BYTES_MAX: usize = 256 * 1024;
 /// Messages that may wait behind a run. More is a mistake of a client, not a person's wish.
 pub const QUEUE_MAX: usize = 100;
 
-/// Undo steps that can be put back.
+/// Mebibytes of text that may wait: every reader of the session is sent them.
+pub const QUEUE_MIB_MAX: usize = 8;
+
+/// Undo steps that can be put back. The content of all but the latest counts towards [`STATE_BYTES_MAX`] of its own;
+/// beyond it, it is read from the log again.
 pub const UNDONE_MAX: usize = 16;
 
 /// Ids that lead to one session.
 pub const SESSION_IDS_MAX: usize = 16;
 
-/// Runs (answers) that one turn keeps as alternatives in the state.
-pub const RUNS_PER_TURN_MAX: usize = 32;
+/// Answers of one turn beyond which the state lets the oldest alternatives go. The answer that is shown is never cut.
+pub const ANSWERS_PER_TURN_MAX: usize = 32;
+
+/// Bytes of one turn beyond which the state lets the oldest alternatives go, and what a run counts besides its content.
+pub const TURN_BYTES_MAX: usize = 1024 * 1024;
+pub const RUN_BYTES: usize = 256;
+
+/// Runs of one answer. Longer than any person continues one by hand; beyond it, it is neither continued nor resumed.
+pub const RUNS_PER_ANSWER_MAX: usize = 1_000;
 
 /// Bytes of a title.
 pub const TITLE_BYTES_MAX: usize = 512;

@@ -1,12 +1,13 @@
-//! What a model sees of a session: the summary of older turns, then the visible turns, within hard caps.
+//! The prompt of a session: the summary of older turns, then the visible turns. Turns that the state no longer holds are
+//! read from the log, until the model's window is full.
 
 use crate::chat;
 use crate::event::Message;
-use crate::id::{CallNo, TurnId};
+use crate::id::{CallNo, Seq, TurnId};
 use crate::joined::stage;
 use crate::limits::{PROMPT_BYTES_MAX, PROMPT_RESULT_BYTES_MAX};
 use crate::seam::join;
-use crate::state::{CallState, Piece, Run, Session};
+use crate::state::{CallState, Piece, Run, Session, Turn};
 
 /// The messages for a model, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,8 +15,19 @@ pub struct Prompt {
     pub messages: Vec<PromptMessage>,
     /// The turns among the messages, oldest first.
     pub turns: Vec<PromptTurn>,
-    /// Whether turns were left out to keep the cap.
-    pub truncated: bool,
+    /// The visible turns that neither the messages nor the summary cover, if there are any.
+    pub earlier: Option<EarlierRange>,
+}
+
+/// The range of visible turns that a prompt leaves to be read from the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EarlierRange {
+    /// The turns started before this entry.
+    pub before: Seq,
+    /// The turns follow this one, the last that the summary covers; none if they begin with the session.
+    pub after: Option<TurnId>,
+    /// The index of turns must cover the log up to this entry.
+    pub indexed: Seq,
 }
 
 /// Where a turn begins among the messages.
@@ -66,6 +78,39 @@ impl Prompt {
         });
         newest?.model.as_deref()
     }
+
+    /// Bytes that a model is shown of it.
+    pub fn size_bytes(&self) -> usize {
+        self.messages.iter().map(PromptMessage::size_bytes).sum()
+    }
+
+    /// Puts an older turn before the others, behind the summary.
+    pub fn prepend(&mut self, turn: TurnId, messages: Vec<PromptMessage>) {
+        let at = usize::from(self.has_summary());
+        self.turns.iter_mut().for_each(|later| later.at += messages.len());
+        self.turns.insert(0, PromptTurn { turn, at });
+        self.messages.splice(at..at, messages);
+    }
+
+    /// Adds a turn behind the others.
+    pub fn append(&mut self, turn: TurnId, messages: Vec<PromptMessage>) {
+        self.turns.push(PromptTurn { turn, at: self.messages.len() });
+        self.messages.extend(messages);
+    }
+
+    /// Puts a summary before the turns, in place of an older one.
+    pub fn set_summary(&mut self, text: String) {
+        if self.has_summary() {
+            self.messages[0] = PromptMessage::Summary(text);
+        } else {
+            self.turns.iter_mut().for_each(|turn| turn.at += 1);
+            self.messages.insert(0, PromptMessage::Summary(text));
+        }
+    }
+
+    fn has_summary(&self) -> bool {
+        matches!(self.messages.first(), Some(PromptMessage::Summary(_)))
+    }
 }
 
 /// The prompt of a state.
@@ -80,29 +125,39 @@ pub fn prompt(session: &Session) -> Prompt {
         if fault::planted("summary_hides_answered_turn") { summarised } else { summarised.min(answered) };
     let mut prompt = Prompt::default();
     let mut size_bytes = session.summary.as_ref().map_or(0, |summary| summary.text.len());
+    let mut left_out = session.turns_before > 0 && place(through).is_none();
+    let mut before = session.head().next();
     // From the newest turn backwards, so that the cap takes the oldest.
     for turn in session.turns.iter().skip(summarised).rev() {
-        let mut messages = vec![PromptMessage::User(turn.message.clone())];
         // A run reads what it said itself, whichever answer a person looks at meanwhile.
         let given = turn.answers().find(|runs| runs.iter().any(|run| Some(run.id) == session.open_run));
-        let runs = given.or(turn.answer()).unwrap_or_default();
-        add_answer(&mut messages, runs);
+        let messages = turn_messages(turn, given.or(turn.answer()).unwrap_or_default());
         size_bytes += messages.iter().map(PromptMessage::size_bytes).sum::<usize>();
         if size_bytes > PROMPT_BYTES_MAX && !prompt.messages.is_empty() {
-            prompt.truncated = true;
+            left_out = true;
             break;
         }
-        prompt.turns.iter_mut().for_each(|later| later.at += messages.len());
-        prompt.turns.insert(0, PromptTurn { turn: turn.id, at: 0 });
-        prompt.messages.splice(0..0, messages);
+        before = turn.started().unwrap_or(before);
+        prompt.prepend(turn.id, messages);
     }
     add_note(session, &mut prompt);
-    prompt.truncated |= session.turns_before > 0 && session.summary.is_none();
     if let Some(summary) = &session.summary {
-        prompt.turns.iter_mut().for_each(|turn| turn.at += 1);
-        prompt.messages.insert(0, PromptMessage::Summary(summary.text.clone()));
+        prompt.set_summary(summary.text.clone());
     }
+    let indexed = session.open_run.map_or(session.head(), |run| Seq(run.0.saturating_sub(1)));
+    prompt.earlier = left_out.then_some(EarlierRange { before, after: through, indexed });
     prompt
+}
+
+/// Returns a turn that was read from the log as messages: what its user said, and the answer that is shown.
+pub fn earlier_messages(turn: &Turn) -> Vec<PromptMessage> {
+    turn_messages(turn, turn.answer().unwrap_or_default())
+}
+
+fn turn_messages(turn: &Turn, answer: &[Run]) -> Vec<PromptMessage> {
+    let mut messages = vec![PromptMessage::User(turn.message.clone())];
+    add_answer(&mut messages, answer);
+    messages
 }
 
 /// Puts the note about what happened before in front of the newest turn's message.

@@ -5,7 +5,7 @@ use crate::command::Journal;
 use crate::decide::{Context, Decision, Plan};
 use crate::event::{CommitOutcome, InterruptReason, RunEnd};
 use crate::id::Time;
-use crate::limits::{INTERRUPTED_IN_A_ROW_MAX, RECOVERY_GIVE_UP_MICROS};
+use crate::limits::{INTERRUPTED_IN_A_ROW_MAX, RECOVERY_GIVE_UP_MICROS, RUNS_PER_ANSWER_MAX};
 use crate::state::{Need, Recovering, Recovery, Run, Session, Turn};
 
 /// Decides what a writer that just took over a session appends first. `journal` is what was found outside the log
@@ -28,7 +28,8 @@ impl Session {
         let fresh = within_micros > 0 && now.micros_since(self.freshness(run)) <= within_micros;
         let settled = run.recovery != Recovery::Recovering;
         let moves = self.interrupted_in_a_row < INTERRUPTED_IN_A_ROW_MAX;
-        (fresh && settled && moves && run.open_calls().next().is_none()).then_some((turn, run))
+        let room = turn.answer().is_some_and(|runs| runs.len() < RUNS_PER_ANSWER_MAX);
+        (fresh && settled && moves && room && run.open_calls().next().is_none()).then_some((turn, run))
     }
 
     /// Returns the time of the run's last output.

@@ -73,7 +73,7 @@ pub struct Session {
 
 /// The shape of a stored state. It rises with every change of what the fold leaves in the state, because a state of before
 /// lacks what today's fold would have put there. `fixtures/state.txt` is the shape that it stands for.
-pub const SHAPE: u32 = 6;
+pub const SHAPE: u32 = 7;
 
 /// Why a session waits for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -225,7 +225,16 @@ pub struct Queued {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Undone {
     pub from: TurnId,
+    /// The newest of them, as far as they were in the state.
     pub turns: Vec<Turn>,
+    /// How many more there are, older than those.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub before: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What the model reads in place of older turns.
@@ -287,6 +296,11 @@ impl Session {
         Some((turn, turn.run(run)?))
     }
 
+    /// Whether undo left visible turns, and none of them in the state: [`refill`](crate::refill) puts them back.
+    pub fn wants_refill(&self) -> bool {
+        self.turns.is_empty() && self.turns_before > 0 && !fault::planted("undo_reaches_state_only")
+    }
+
     /// The state as stored bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         // The state holds strings, numbers and lists only, so there is nothing that JSON cannot carry.
@@ -319,6 +333,11 @@ impl Turn {
     pub fn answer(&self) -> Option<&[Run]> {
         let chosen = self.chosen?;
         self.answers().find(|runs| runs.iter().any(|run| run.id == chosen))
+    }
+
+    /// The entry that started its first run, of those that are in the state.
+    pub fn started(&self) -> Option<Seq> {
+        self.runs.iter().map(|run| Seq(run.id.0)).min()
     }
 
     /// Bytes of content, for the bound on the state.

@@ -33,6 +33,9 @@ pub struct View {
     /// Visible turns that are older than those shown here; they come by page.
     pub turns_before: u64,
     pub turns: Vec<TurnView>,
+    /// The last turn that the model reads as a summary; it reads the turns after it in full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summarized_through: Option<TurnId>,
     pub queue: Vec<QueuedView>,
     /// The run that is going on.
     pub run: Option<RunId>,
@@ -235,6 +238,7 @@ pub fn view(session: &Session) -> View {
         origin: session.origin,
         turns_before: session.turns_before,
         turns,
+        summarized_through: session.summary.as_ref().map(|summary| summary.through),
         queue: queue.collect(),
         run: session.open_run,
         stuck: session.is_stuck(),

@@ -32,6 +32,9 @@ pub trait Catalog: Send + Sync + 'static {
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>>;
 
+    /// The last entry of a session that its turns are indexed to.
+    fn indexed_to(&self, session: SessionId) -> BoxFuture<'_, Result<Seq, StoreError>>;
+
     /// Names, messages and answers of a user's sessions with all the words, in the order of [`SearchCursor`]. Only
     /// texts that a reader of the session sees are found: none that was removed, edited away or undone. A branch is
     /// also found by the beginning that it shares. Behind the log by the lag.
@@ -434,7 +437,7 @@ impl TurnIndex {
             | Event::AnswerChosen { turn, .. }
             | Event::RecoveryAttempted { turn, .. }
             | Event::RecoverySettled { turn, .. } => self.reach(*turn, entry.seq),
-            Event::TurnsUndone { from } => self.hide(*from, entry.seq),
+            Event::TurnsUndone { from, .. } => self.hide(*from, entry.seq),
             Event::TurnsPutBack { from } => self.put_back(*from),
             Event::SessionCleared {} => self.hide_after(Seq(0), entry.seq),
             _ => {}

@@ -494,6 +494,12 @@ impl Catalog for SqliteStore {
         })
     }
 
+    fn indexed_to(&self, session: SessionId) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        self.reading("read how far turns are indexed", move |_, connection| {
+            read::indexed_to(connection, session)
+        })
+    }
+
     fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
         self.reading("count tags", move |_, connection| read::tags(connection, user, count))
     }

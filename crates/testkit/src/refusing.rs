@@ -202,6 +202,11 @@ impl Catalog for RefusingStore {
         async move { store.turns(session, before, count).await }.boxed()
     }
 
+    fn indexed_to(&self, session: SessionId) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        let store = self.store();
+        async move { store.indexed_to(session).await }.boxed()
+    }
+
     fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
         let store = self.store();
         async move { store.tags(user, count).await }.boxed()

@@ -1991,6 +1991,11 @@ export interface components {
         } | {
             /** @description A new message (turn `seq`) took the place of `turn` and all after it. */
             message_edited: {
+                /**
+                 * Format: int64
+                 * @description How many turns that hides: a state may no longer hold all of them.
+                 */
+                hides?: number | null;
                 key?: components["schemas"]["MessageKey"] | null;
                 message: components["schemas"]["Message"];
                 turn: components["schemas"]["TurnId"];
@@ -1999,6 +2004,11 @@ export interface components {
             /** @description The turns from `from` on were taken back. */
             turns_undone: {
                 from: components["schemas"]["TurnId"];
+                /**
+                 * Format: int64
+                 * @description How many turns that hides: a state may no longer hold all of them.
+                 */
+                hides?: number | null;
             };
         } | {
             /** @description The turns taken back last were put back. */
@@ -3247,7 +3257,13 @@ export interface components {
         };
         /** @description Turns that were taken back and can be put back. */
         Undone: {
+            /**
+             * Format: int64
+             * @description How many more there are, older than those.
+             */
+            before?: number;
             from: components["schemas"]["TurnId"];
+            /** @description The newest of them, as far as they were in the state. */
             turns: components["schemas"]["Turn"][];
         };
         /** @description How far an upload is. */
@@ -3319,6 +3335,7 @@ export interface components {
              *     itself.
              */
             stuck?: boolean;
+            summarized_through?: components["schemas"]["TurnId"] | null;
             tags?: string[];
             title?: string | null;
             trashed: boolean;

@@ -17,6 +17,7 @@ import { Edit } from "./Edit";
 import { MarkerLine } from "./MarkerLine";
 import { Parts } from "./Parts";
 import { Said } from "./Said";
+import { Summarized } from "./Summarized";
 
 interface Props {
   turn: TurnView;
@@ -74,6 +75,7 @@ export const Turn = memo(
             )}
           </div>
         )}
+        <Summarized session={session} turn={turn.turn} />
       </article>
     );
   },

@@ -12,7 +12,9 @@ import { variant } from "./variants";
 const TURNS_MAX = 64;
 const STATE_BYTES_MAX = 256 * 1024;
 const UNDONE_MAX = 16;
-const RUNS_PER_TURN_MAX = 32;
+const ANSWERS_PER_TURN_MAX = 32;
+const TURN_BYTES_MAX = 1024 * 1024;
+const RUN_BYTES = 256;
 
 /** A log that does not go on where the state ends: the reader follows anew. */
 export class Gap extends Error {
@@ -148,8 +150,8 @@ const ARMS: Apply = {
     queue: state.queue.filter((queued) => queued.turn !== turn),
   }),
   message_steered: (state, { turn, run }) => steer(state, turn, run),
-  message_edited: (state, { turn, message }, { seq, time }) => {
-    const hidden = hideFrom(state, turn);
+  message_edited: (state, { turn, message, hides }, { seq, time }) => {
+    const hidden = hideFrom(state, turn, hides);
     const queued: Queued = { turn: seq, message, posted_at: time, mode: "interrupt", paused: false };
     const queue = [queued, ...hidden.queue];
     return { ...hidden, queue, title: hidden.title ?? provisional(message) };
@@ -159,12 +161,16 @@ const ARMS: Apply = {
     ...state,
     queue: state.queue.map((queued) => ({ ...queued, paused: false })),
   }),
-  turns_undone: (state, { from }) => hideFrom(state, from),
+  turns_undone: (state, { from, hides }) => hideFrom(state, from, hides),
   turns_put_back: (state) => {
-    const undone = state.undone.at(-1);
-    if (undone === undefined) return state;
-    const turns = [...state.turns, ...undone.turns];
-    return bound({ ...state, turns, undone: state.undone.slice(0, -1) });
+    const last = state.undone.at(-1);
+    if (last === undefined) return state;
+    const undone = state.undone.slice(0, -1);
+    const before = last.before ?? 0;
+    if (before === 0) return bound({ ...state, turns: [...state.turns, ...last.turns], undone });
+    // The turns in the state are the newest without a gap, and some of those put back are not here.
+    const turns_before = state.turns_before + before + state.turns.length;
+    return bound({ ...state, turns: last.turns, turns_before, undone });
   },
   session_cleared: (state) => ({ ...state, turns: [], turns_before: 0, undone: [], summary: null }),
   answer_chosen: (state, { turn, run }) => ({
@@ -386,7 +392,7 @@ function startRun(before: State, turn: number, run: Run): State {
   if (known === undefined) return state;
   const chosen = known.chosen == null || !goesOn(run) ? run.id : known.chosen;
   const runs = known.runs.toSpliced(endOfAnswer({ ...known, chosen }, run), 0, run);
-  return { ...state, turns: state.turns.with(at, forgetOldest({ ...known, chosen, runs })) };
+  return { ...state, turns: state.turns.with(at, forgetAlternatives({ ...known, chosen, runs })) };
 }
 
 export function goesOn(run: Run): boolean {
@@ -424,22 +430,20 @@ function endOfAnswer(turn: Turn, run: Run): number {
   return end;
 }
 
-function forgetOldest(turn: Turn): Turn {
-  if (turn.runs.length <= RUNS_PER_TURN_MAX) return turn;
+/** Lets the oldest answers go, but neither the one that is shown nor the one that is being given. */
+function forgetAlternatives(turn: Turn): Turn {
+  const size = sizeOf(turn) + turn.runs.length * RUN_BYTES;
+  if (answers(turn).length <= ANSWERS_PER_TURN_MAX && size <= TURN_BYTES_MAX) return turn;
   const newest = Math.max(...turn.runs.map((run) => run.id));
   const keeps = (run: Run) => run.id === newest || run.id === turn.chosen;
   let start = 0;
   for (const answer of answers(turn)) {
     if (!answer.some(keeps)) {
-      // The middle of the runs is only left by whole answers: a rest would go on with the answer before it.
-      if (start > 0) return { ...turn, runs: turn.runs.toSpliced(start, answer.length) };
-      break;
+      return forgetAlternatives({ ...turn, runs: turn.runs.toSpliced(start, answer.length) });
     }
     start += answer.length;
   }
-  const [oldest, ...runs] = turn.runs;
-  const chosen = turn.chosen === oldest?.id ? (runs[0]?.id ?? null) : turn.chosen;
-  return { ...turn, runs, chosen };
+  return turn;
 }
 
 function endRun(before: State, turn: number, run: number, end: RunEnd, time: number): State {
@@ -481,13 +485,41 @@ function steer(state: State, turn: number, run: number): State {
   });
 }
 
-function hideFrom(state: State, from: number): State {
-  const at = state.turns.findIndex((turn) => turn.id === from);
-  if (at < 0) return state;
+/** Takes the turns from `from` on out of sight: those in the state, and of the older ones as many as `hides` says. */
+function hideFrom(state: State, from: number, hides?: number | null): State {
+  const found = state.turns.findIndex((turn) => turn.id === from);
+  const at = Math.max(found, 0);
+  const before = found < 0 ? Math.max(0, (hides ?? 0) - state.turns.length) : 0;
+  if (found < 0 && before === 0) return state;
   const turns = state.turns.slice(at);
-  const told = turns.some((turn) => turn.id === state.summary?.through);
-  const undone = [...state.undone, { from, turns }].slice(-UNDONE_MAX);
-  return { ...state, turns: state.turns.slice(0, at), undone, summary: told ? null : state.summary };
+  const through = state.summary?.through;
+  const told =
+    turns.some((turn) => turn.id === through) || (before > 0 && through !== undefined && through >= from);
+  const undone = [...state.undone, { from, turns, ...(before > 0 && { before }) }].slice(-UNDONE_MAX);
+  return {
+    ...state,
+    turns: state.turns.slice(0, at),
+    turns_before: Math.max(0, state.turns_before - before),
+    undone: boundUndone(undone),
+    summary: told ? null : state.summary,
+  };
+}
+
+/** Lets the oldest turns go that were taken back before the latest step. */
+function boundUndone(undone: State["undone"]): State["undone"] {
+  const earlier = undone.slice(0, -1);
+  let size = earlier.flatMap(({ turns }) => turns).reduce((sum, turn) => sum + sizeOf(turn), 0);
+  if (size <= STATE_BYTES_MAX) return undone;
+  const bounded = earlier.map((step) => {
+    let gone = 0;
+    for (const turn of step.turns) {
+      if (size <= STATE_BYTES_MAX) break;
+      size -= sizeOf(turn);
+      gone += 1;
+    }
+    return gone === 0 ? step : { ...step, turns: step.turns.slice(gone), before: (step.before ?? 0) + gone };
+  });
+  return [...bounded, ...undone.slice(-1)];
 }
 
 const encoder = new TextEncoder();

@@ -22,7 +22,7 @@ export type Title = { person: string } | { generated: string } | { provisional: 
 export type State = Omit<Schemas["Session"], "title" | "turns" | "undone" | "queue" | "recovering"> & {
   title?: Title | null;
   turns: Turn[];
-  undone: { from: number; turns: Turn[] }[];
+  undone: { from: number; turns: Turn[]; before?: number }[];
   queue: Queued[];
   recovering: (Omit<Schemas["Recovering"], "reason"> & { reason: InterruptReason })[];
 };

@@ -41,6 +41,7 @@ export function view(state: State): View {
     ...(state.origin == null ? {} : { origin: state.origin }),
     turns_before: state.turns_before,
     turns,
+    ...(state.summary == null ? {} : { summarized_through: state.summary.through }),
     queue: state.queue.map(({ paused, ...queued }) => (paused === true ? { ...queued, paused } : queued)),
     run: state.open_run ?? null,
     ...(isStuck(state) ? { stuck: true } : {}),

@@ -31,7 +31,10 @@ function useAnswer(words: string, filters: typeof NO_FILTERS) {
   useEffect(() => {
     let asked = true;
     const timer = setTimeout(() => {
-      ask<{ hits: Hit[]; next?: string | null }>("GET", `/search?${searchOf(words, filters, COUNT, Date.now())}`)
+      ask<{ hits: Hit[]; next?: string | null }>(
+        "GET",
+        `/search?${searchOf(words, filters, COUNT, Date.now())}`,
+      )
         .then(({ hits, next }) => {
           if (!asked) return;
           setProblem(undefined);

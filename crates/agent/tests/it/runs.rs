@@ -2,20 +2,21 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+use std::future::ready;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::{
-    Agent, AnswerLimits, Broken, Model, Over, Prices, Provider, ProviderError, Reply, Request, RunLimits,
-    Sink, Tool, ToolCall, ToolOffer, Transport, Wire, Work, World,
+    Agent, AnswerLimits, Broken, History, Model, NoHistory, Over, Prices, Provider, ProviderError, Reply,
+    Request, RunLimits, Sink, Tool, ToolCall, ToolOffer, Transport, Unreadable, Wire, Work, World,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 use session::{
-    Attachment, BlobHash, CallNo, Message, Outcome, Progress, Prompt, PromptMessage, PromptTurn, Time,
-    TurnId, Usage,
+    Attachment, BlobHash, CallNo, EarlierRange, Message, Outcome, Progress, Prompt, PromptMessage,
+    PromptTurn, Seq, Time, TurnId, Usage,
 };
 use tokio::time::Instant;
 
@@ -168,7 +169,7 @@ fn agent(provider: &Scripted) -> Agent {
 
 fn asks(text: &str) -> Prompt {
     let messages = vec![PromptMessage::User(Message::text(text))];
-    Prompt { messages, turns: vec![PromptTurn { turn: TurnId(2), at: 0 }], truncated: false }
+    Prompt { messages, turns: vec![PromptTurn { turn: TurnId(2), at: 0 }], earlier: None }
 }
 
 fn says(text: &str) -> PromptMessage {
@@ -177,7 +178,7 @@ fn says(text: &str) -> PromptMessage {
 
 async fn run(agent: &Agent, prompt: Prompt) -> Recorder {
     let recorder = Recorder::default();
-    agent.run(Work { prompt }, &recorder).await.unwrap();
+    agent.run(Work { prompt, history: &NoHistory }, &recorder).await.unwrap();
     recorder
 }
 
@@ -350,6 +351,123 @@ async fn a_window_that_fills_is_summarised_and_what_is_sent_fits() {
         asked.iter().map(size).collect::<Vec<_>>()
     );
     assert_eq!(recorder.failure(), None);
+}
+
+/// Turns of 240 bytes, numbered from 1, that left the state.
+#[derive(Debug)]
+struct Turns;
+
+fn earlier_turn(turn: u64) -> Vec<PromptMessage> {
+    vec![PromptMessage::User(Message::text(format!("q{turn} {}", "x".repeat(237))))]
+}
+
+impl Turns {
+    /// The first and the last turn that a prompt leaves out.
+    fn left(prompt: &Prompt) -> Option<(u64, u64)> {
+        let range = prompt.earlier?;
+        let (first, last) = (range.after.map_or(1, |after| after.0 + 1), range.before.0 - 1);
+        (first <= last).then_some((first, last))
+    }
+}
+
+impl History for Turns {
+    fn extend<'a>(
+        &'a self,
+        prompt: &'a mut Prompt,
+        room_bytes: usize,
+    ) -> BoxFuture<'a, Result<(), Unreadable>> {
+        while let Some((_, last)) = Self::left(prompt).filter(|_| prompt.size_bytes() <= room_bytes) {
+            prompt.prepend(TurnId(last), earlier_turn(last));
+            prompt.earlier.as_mut().unwrap().before = Seq(last);
+        }
+        if Self::left(prompt).is_none() {
+            prompt.earlier = None;
+        }
+        ready(Ok(())).boxed()
+    }
+
+    fn oldest<'a>(
+        &'a self,
+        prompt: &'a Prompt,
+        room_bytes: usize,
+    ) -> BoxFuture<'a, Result<Prompt, Unreadable>> {
+        let mut oldest = Prompt::default();
+        let (first, last) = Self::left(prompt).unwrap();
+        for turn in (first..=last).take((room_bytes / 240).max(1)) {
+            oldest.append(TurnId(turn), earlier_turn(turn));
+        }
+        ready(Ok(oldest)).boxed()
+    }
+}
+
+/// A prompt that holds turn 41 and leaves 40 turns to be read: several windows of 1,000 tokens.
+fn leaves_out_forty() -> Prompt {
+    let mut prompt = Prompt::default();
+    prompt.append(TurnId(41), vec![PromptMessage::User(Message::text("q41"))]);
+    prompt.earlier = Some(EarlierRange { before: Seq(41), after: None, indexed: Seq(41) });
+    prompt
+}
+
+/// The turns whose beginning a question holds.
+fn turns_in(body: &Value) -> Vec<u64> {
+    let text = body["messages"].to_string();
+    let holds = |turn: &u64| text.contains(&format!("\"q{turn} "));
+    (1..=40).filter(holds).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wide_window_is_filled_with_turns_from_the_log() {
+    let provider = Scripted::new(&[Answer::Says("fine")]);
+    let mut agent = agent(&provider);
+    agent.models[0].window_tokens = 1_000_000;
+    let recorder = Recorder::default();
+    agent.run(Work { prompt: leaves_out_forty(), history: &Turns }, &recorder).await.unwrap();
+    assert_eq!(turns_in(&provider.asked()[0]), (1..=40).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn turns_that_do_not_fit_are_summarised_from_the_oldest_on() {
+    let summaries: Vec<String> = (1..=8).map(|at| format!("Summary {at}.")).collect();
+    let mut answers: Vec<Answer> = summaries.iter().map(|text| Answer::Says(text.clone().leak())).collect();
+    answers.push(Answer::Says("fine"));
+    let provider = Scripted::new(&answers);
+    let recorder = Recorder::default();
+    agent(&provider).run(Work { prompt: leaves_out_forty(), history: &Turns }, &recorder).await.unwrap();
+    let compacted = recorder.compacted.lock().unwrap().clone();
+    let asked = provider.asked();
+    // Each question for a summary begins where the one before ended, and the answer's begins behind the last.
+    let mut covered = 0;
+    for ((_, through), body) in compacted.iter().zip(&asked) {
+        assert_eq!(turns_in(body), (covered + 1..=through.0).collect::<Vec<_>>());
+        covered = through.0;
+    }
+    assert!(compacted.len() >= 4, "{compacted:?}");
+    let last = asked.last().unwrap();
+    assert_eq!(turns_in(last), (covered + 1..=40).collect::<Vec<_>>());
+    assert!(last["messages"][0].to_string().contains(&format!("Summary {}.", compacted.len())));
+}
+
+#[derive(Debug)]
+struct Lost;
+
+impl History for Lost {
+    fn extend<'a>(&'a self, _: &'a mut Prompt, _: usize) -> BoxFuture<'a, Result<(), Unreadable>> {
+        ready(Err(Unreadable("the disk is gone".to_owned()))).boxed()
+    }
+
+    fn oldest<'a>(&'a self, _: &'a Prompt, _: usize) -> BoxFuture<'a, Result<Prompt, Unreadable>> {
+        ready(Err(Unreadable("the disk is gone".to_owned()))).boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_cannot_read_the_session_fails_instead_of_forgetting() {
+    let provider = Scripted::new(&[Answer::Says("fine")]);
+    let recorder = Recorder::default();
+    agent(&provider).run(Work { prompt: leaves_out_forty(), history: &Lost }, &recorder).await.unwrap();
+    assert!(provider.asked().is_empty());
+    let failure = recorder.failure().unwrap();
+    assert!(failure.contains("the disk is gone") && failure.contains("retry"), "{failure}");
 }
 
 #[tokio::test(start_paused = true)]

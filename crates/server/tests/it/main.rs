@@ -17,6 +17,7 @@ mod passkeys;
 mod peer;
 mod people;
 mod posting;
+mod remembering;
 mod selftest;
 mod settings;
 mod stage;

@@ -100,7 +100,7 @@ fn answer(mut socket: TcpStream, key: &str, told: &Sender<Asked>, may_go: &Mutex
     drop(write!(socket, "{head}data: {said}\n\ndata: {end}\n\ndata: [DONE]\n\n"));
 }
 
-fn read(socket: &mut TcpStream) -> (String, Vec<u8>) {
+pub(crate) fn read(socket: &mut TcpStream) -> (String, Vec<u8>) {
     let (mut bytes, mut piece) = (Vec::new(), [0; 4_096]);
     loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {

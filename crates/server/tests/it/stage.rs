@@ -16,7 +16,7 @@ pub(crate) struct Stage {
     pub(crate) setup: Setup,
     pub(crate) client: Client,
     pub(crate) server: Option<Process>,
-    _model: Runtime,
+    _model: Option<Runtime>,
     _home: TempDir,
 }
 
@@ -28,17 +28,26 @@ impl Stage {
         let listener = model.block_on(tokio::net::TcpListener::bind(("127.0.0.1", 0))).unwrap();
         let port = listener.local_addr().unwrap().port();
         model.spawn(Arc::new(ScriptedModel::default()).serve(listener));
+        Self::start(home, format!("http://127.0.0.1:{port}/v1"), 100_000, Some(model))
+    }
+
+    /// A server whose only model is elsewhere.
+    pub(crate) fn asking(model_url: String, window_tokens: u64) -> Self {
+        Self::start(tempfile::tempdir().unwrap(), model_url, window_tokens, None)
+    }
+
+    fn start(home: TempDir, model_url: String, window_tokens: u64, model: Option<Runtime>) -> Self {
         let setup = Setup {
             binary: PathBuf::from(env!("CARGO_BIN_EXE_everturn")),
             home: home.path().to_owned(),
             data: home.path().join("data"),
             port: free_port().unwrap(),
-            model_url: format!("http://127.0.0.1:{port}/v1"),
+            model_url,
             provider: "openai",
             model: "scripted",
             takes_prefix: true,
             tools: true,
-            window_tokens: 100_000,
+            window_tokens,
             drain_seconds: 5,
             postgres: None,
             more: String::new(),

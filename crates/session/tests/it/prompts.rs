@@ -3,8 +3,9 @@
 use session::event::CallStatus;
 use session::limits::{PROMPT_BYTES_MAX, PROMPT_RESULT_BYTES_MAX};
 use session::{
-    CallNo, Command, Context, Entry, Epoch, Message, Outcome, PostMode, Progress, Prompt, PromptMessage,
-    PromptTurn, RunId, Runs, Session, SessionId, Time, TurnId, UserId, decide, fold, prompt,
+    CallNo, Command, Context, EarlierRange, Entry, Epoch, Message, Outcome, PostMode, Progress, Prompt,
+    PromptMessage, PromptTurn, RunId, Runs, Seq, Session, SessionId, Time, TurnId, UserId, decide, fold,
+    prompt,
 };
 
 /// A session that is asked one thing after another.
@@ -58,6 +59,14 @@ impl Asked {
         self.bring(Progress::Text(answer.to_owned()));
         self.bring(Progress::Completed);
         turn
+    }
+
+    /// The range before the oldest turn in the state, which a prompt that holds all of the state leaves out.
+    fn earlier(&self) -> EarlierRange {
+        let oldest = prompt(&self.0).turns[0].turn;
+        let before = self.0.turn(oldest).unwrap().started().unwrap();
+        let indexed = self.0.open_run.map_or(self.0.head(), |run| Seq(run.0 - 1));
+        EarlierRange { before, after: None, indexed }
     }
 
     fn messages(&self) -> Vec<PromptMessage> {
@@ -150,16 +159,12 @@ fn a_summary_stands_for_everything_up_to_its_turn() {
     asked.turn("one", "1");
     let through = asked.turn("two", "2");
     let three = asked.turn("three", "3");
-    asked.ask(Command::CompactContext { summary: "They counted.".to_owned(), through });
+    asked.ask(Command::CompactContext { run: None, summary: "They counted.".to_owned(), through });
     let expected =
         [PromptMessage::Summary("They counted.".to_owned()), user("three"), assistant("3", "", &[])];
     assert_eq!(
         prompt(&asked.0),
-        Prompt {
-            messages: expected.to_vec(),
-            turns: vec![PromptTurn { turn: three, at: 1 }],
-            truncated: false,
-        }
+        Prompt { messages: expected.to_vec(), turns: vec![PromptTurn { turn: three, at: 1 }], earlier: None }
     );
 }
 
@@ -168,7 +173,7 @@ fn a_summary_of_a_turn_that_was_taken_back_is_not_read() {
     let mut asked = Asked::new();
     asked.turn("one", "1");
     let through = asked.turn("a secret", "2");
-    asked.ask(Command::CompactContext { summary: "They told a secret.".to_owned(), through });
+    asked.ask(Command::CompactContext { run: None, summary: "They told a secret.".to_owned(), through });
     asked.ask(Command::Undo { from: None });
     assert_eq!(asked.messages(), [user("one"), assistant("1", "", &[])]);
 }
@@ -233,11 +238,11 @@ fn turns_beyond_the_cap_are_left_out_oldest_first_and_it_says_so() {
     asked.bring(Progress::Text(long.clone()));
     let shown = prompt(&asked.0);
     assert_eq!(shown.messages, [user("two"), assistant(&long, "", &[])]);
-    assert!(shown.truncated);
+    assert_eq!(shown.earlier, Some(asked.earlier()));
 }
 
 #[test]
-fn turns_that_left_the_state_count_as_left_out() {
+fn turns_that_left_the_state_are_read_from_the_log() {
     let mut asked = Asked::new();
     for _ in 0..65 {
         asked.turn("hello", "hi");
@@ -245,7 +250,7 @@ fn turns_that_left_the_state_count_as_left_out() {
     let expected: Vec<_> = (0..64).flat_map(|_| [user("hello"), assistant("hi", "", &[])]).collect();
     let shown = prompt(&asked.0);
     assert_eq!(shown.messages, expected);
-    assert!(shown.truncated);
+    assert_eq!(shown.earlier, Some(asked.earlier()));
     // Every turn is found where its message stands.
     assert_eq!(
         shown.turns.iter().map(|turn| turn.at).collect::<Vec<_>>(),

@@ -75,8 +75,10 @@ fn a_page_of_every_turn_of_a_story_shows_what_the_state_shows() {
     for path in stories() {
         let (_, script) = play(&fs::read_to_string(&path).unwrap());
         for turn in &script.session.turns {
-            let page = fold_turn(turn.id, &script.entries);
-            assert_eq!(page.as_ref(), Some(turn), "{}", path.display());
+            let mut page = fold_turn(turn.id, &script.entries).unwrap();
+            // The page also has the answers that the state let go.
+            page.runs.retain(|run| turn.run(run.id).is_some());
+            assert_eq!(page, *turn, "{}", path.display());
         }
     }
 }

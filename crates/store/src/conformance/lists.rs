@@ -151,7 +151,9 @@ pub async fn chunks_and_maintenance_leave_the_list_alone(fresh: &dyn Fresh) {
     ] {
         author.progress(&*store, progress).await;
     }
-    author.ask(&*store, Command::CompactContext { summary: "short".to_owned(), through: turn }).await;
+    author
+        .ask(&*store, Command::CompactContext { run: None, summary: "short".to_owned(), through: turn })
+        .await;
     store.settle().await.unwrap();
     assert_eq!(list(&*store, Shelf::Active).await, before);
     // A run that a crash ended is closed, and nobody did anything.

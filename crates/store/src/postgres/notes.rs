@@ -156,7 +156,7 @@ async fn turns(transaction: &Transaction<'_>, no: i64, entry: &Entry) -> Result<
         | Event::RecoverySettled { turn, .. } => {
             run(transaction, "UPDATE turns SET last = $3 WHERE no = $1 AND turn = $2", no, *turn, seq).await
         }
-        Event::TurnsUndone { from } => hide(transaction, no, *from, seq).await,
+        Event::TurnsUndone { from, .. } => hide(transaction, no, *from, seq).await,
         Event::TurnsPutBack { from } => {
             let sql = "UPDATE turns SET hidden = NULL WHERE no = $1 AND $3::BIGINT > 0
                        AND hidden = (SELECT hidden FROM turns WHERE no = $1 AND turn = $2)";

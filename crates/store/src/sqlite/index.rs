@@ -62,7 +62,7 @@ pub(super) fn turns(connection: &Connection, no: i64, entry: &Entry) -> Result<(
         | Event::RecoverySettled { turn, .. } => {
             run(connection, "UPDATE turns SET last = ?3 WHERE no = ?1 AND turn = ?2", no, *turn, seq)?;
         }
-        Event::TurnsUndone { from } => hide(connection, no, *from, seq)?,
+        Event::TurnsUndone { from, .. } => hide(connection, no, *from, seq)?,
         Event::TurnsPutBack { from } => put_back(connection, no, *from)?,
         Event::SessionCleared {} => {
             connection

@@ -741,3 +741,9 @@ pub(super) fn turns(
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
+
+pub(super) fn indexed_to(connection: &Connection, session: SessionId) -> Result<Seq, Fault> {
+    let Some(Some(no)) = id_or_key(connection, session)? else { return Ok(Seq(0)) };
+    let mut select = connection.prepare_cached("SELECT indexed_to FROM watermarks WHERE no = ?")?;
+    Ok(Seq(select.query_row([no], |row| row.get(0)).optional()?.unwrap_or(0)))
+}

@@ -137,6 +137,10 @@ impl Catalog for RecordingStore {
         self.store.turns(session, before, count)
     }
 
+    fn indexed_to(&self, session: SessionId) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        self.store.indexed_to(session)
+    }
+
     fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
         self.store.tags(user, count)
     }

@@ -234,7 +234,7 @@ fn clear(_: &mut Dice, _: &Stage, _: &View) -> Option<Ask> {
 fn compact(dice: &mut Dice, stage: &Stage, view: &View) -> Option<Ask> {
     let (summary, through) = (stage.token("summary"), turn(dice, view)?.turn);
     let effect = format!("summary:{summary}");
-    once(Command::CompactContext { summary, through }, effect)
+    once(Command::CompactContext { run: None, summary, through }, effect)
 }
 
 fn choose_answer(dice: &mut Dice, _: &Stage, view: &View) -> Option<Ask> {

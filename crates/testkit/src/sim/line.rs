@@ -331,6 +331,14 @@ impl Catalog for SimStore {
         .boxed()
     }
 
+    fn indexed_to(&self, session: SessionId) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.indexed_to(session).await
+        }
+        .boxed()
+    }
+
     fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
         async move {
             self.reach().await?;

@@ -33,7 +33,7 @@ fn p1_every_accepted_write_is_there_after_a_cold_start() {
     world.submit(&session, rename("named"));
     world.submit(&session, Command::SetFlag { flag: Flag::Pinned, on: true });
     world.submit(&session, Command::AddId { id: SessionId(Uuid::from_u128(7)) });
-    world.submit(&session, Command::CompactContext { summary: "short".to_owned(), through: turn });
+    world.submit(&session, Command::CompactContext { run: None, summary: "short".to_owned(), through: turn });
     world.submit(&session, post("b", PostMode::Queue));
     world.run(played.reached(1));
     let queued = world.submit(&session, post("c", PostMode::Queue)).turn.unwrap();

@@ -90,7 +90,9 @@ fn p2_what_changes_a_row_touches_it_once() {
         touch("flag", 1, &|| submit(Command::SetFlag { flag: flag.clone(), on: false }));
     }
     let through = world.view(&session).turns[0].turn;
-    touch("compaction", 0, &|| submit(Command::CompactContext { summary: "short".to_owned(), through }));
+    touch("compaction", 0, &|| {
+        submit(Command::CompactContext { run: None, summary: "short".to_owned(), through })
+    });
     touch("undo", 0, &|| submit(Command::Undo { from: None }));
     touch("put back", 0, &|| submit(Command::PutBack));
     touch("created", 1, &|| drop(world.create()));
@@ -172,7 +174,7 @@ fn p4_compaction_and_a_generated_title_leave_the_last_activity_alone() {
     let before = activity(&world, &session);
     assert_eq!(before.0, before.1);
     world.clock.advance(60 * SECOND_MICROS);
-    world.submit(&session, Command::CompactContext { summary: "short".to_owned(), through });
+    world.submit(&session, Command::CompactContext { run: None, summary: "short".to_owned(), through });
     world.submit(&session, Command::SuggestTitle { title: "made up".to_owned() });
     assert_eq!(activity(&world, &session), before);
     let session = cold(&mut world, &session);

@@ -19,3 +19,4 @@ mod races;
 mod recovery;
 mod resume;
 mod stop;
+mod window;

@@ -62,7 +62,11 @@ const PATHS: &[Path] = &[
         || script().text("yes"),
         |world, session| {
             let through = world.until_quiet(session).turns[0].turn;
-            submit(world, session, Command::CompactContext { summary: "short".to_owned(), through });
+            submit(
+                world,
+                session,
+                Command::CompactContext { run: None, summary: "short".to_owned(), through },
+            );
         },
     ),
 ];

@@ -164,7 +164,7 @@ fn p15_every_state_seen_in_a_race_is_that_of_a_whole_operation() {
         let mut follower = session.follow(Seq(0)).await.unwrap();
         let mut racers = JoinSet::new();
         let again = |command: Command, count: usize| vec![command; count];
-        let compact = Command::CompactContext { summary: "short".to_owned(), through };
+        let compact = Command::CompactContext { run: None, summary: "short".to_owned(), through };
         for commands in [
             (0..12).map(|number| post(&format!("message {number}"), PostMode::Queue)).collect(),
             (0..6).map(|number| post(&format!("now {number}"), PostMode::Interrupt)).collect(),

@@ -63,6 +63,54 @@ fn c14_a_stopped_and_continued_answer_is_one_text() {
 }
 
 #[test]
+fn c14_an_answer_of_forty_runs_is_one_text_for_every_reader() {
+    let mut world = World::new();
+    let session = started(&world, script().step().text("0 "));
+    world.submit(&session, STOP);
+    for at in 1..40 {
+        let played = Gate::default();
+        world.agent.add(script().step().text(&format!("{at} ")).gate(&played).hold());
+        world.submit(&session, Command::Continue);
+        world.run(played.reached(1));
+        world.submit(&session, STOP);
+    }
+    let whole: String = (0..40).map(|at| format!("{at} ")).collect();
+    assert_eq!(texts(&world.view(&session)), [whole.as_str()]);
+    let session = cold(&mut world, &session);
+    assert_eq!(texts(&world.view(&session)), [whole.as_str()]);
+    assert_eq!(answers(&world, &session), [whole.as_str()]);
+    world.agent.add(script().step().text("done"));
+    world.submit(&session, Command::Continue);
+    world.until_quiet(&session);
+    let prompt = world.agent.requests().last().unwrap().prompt.clone();
+    let begun = PromptMessage::Assistant { text: whole, reasoning: String::new(), calls: Vec::new() };
+    assert_eq!(prompt.messages.last(), Some(&begun));
+}
+
+#[test]
+fn c14_a_transcript_has_every_answer_of_a_turn() {
+    let world = World::new();
+    let session = started(&world, script().step().text("0"));
+    world.submit(&session, STOP);
+    for at in 1..40 {
+        world.agent.add(script().step().text(&at.to_string()));
+        world.submit(&session, Command::Retry);
+        world.until_quiet(&session);
+    }
+    let expected: Vec<String> = (0..40).map(|at| at.to_string()).collect();
+    assert_eq!(answers(&world, &session), expected);
+}
+
+/// Every answer of the only turn, as the transcript tells it.
+fn answers(world: &World, session: &SessionHandle) -> Vec<String> {
+    world.run(async {
+        let mut transcript = session.transcript().await.unwrap();
+        let told = transcript.next().await.unwrap().unwrap();
+        told.turn.answers().map(|runs| session::joined(runs).texts().collect()).collect()
+    })
+}
+
+#[test]
 fn c14_a_model_that_was_asked_to_continue_says_nothing_twice() {
     let mut world = World::that_continues();
     let session = started(&world, script().step().text("```python\nfirst = 1\nsecond"));
@@ -299,7 +347,10 @@ fn c20_the_turn_that_is_answered_is_in_the_prompt_though_a_summary_covers_it() {
     let session = started(&world, script().step().text("Roses are"));
     world.submit(&session, STOP);
     let turn = world.view(&session).turns[0].turn;
-    world.submit(&session, Command::CompactContext { summary: "Flowers.".to_owned(), through: turn });
+    world.submit(
+        &session,
+        Command::CompactContext { run: None, summary: "Flowers.".to_owned(), through: turn },
+    );
     world.agent.add(script().step().text(" red"));
     world.submit(&session, Command::Continue);
     assert_eq!(texts(&world.until_quiet(&session)), ["Roses are red"]);

@@ -198,9 +198,11 @@ impl Ask {
             }
             Self::AddId(n) => Command::AddId { id: session_id(*n) },
             Self::RemoveId(n) => Command::RemoveId { id: session_id(*n) },
-            Self::Compact(n) => {
-                Command::CompactContext { summary: format!("summary {n}"), through: turn(model, *n) }
-            }
+            Self::Compact(n) => Command::CompactContext {
+                run: None,
+                summary: format!("summary {n}"),
+                through: turn(model, *n),
+            },
             Self::Step => progress(Progress::Step { asked_to_continue: false }),
             Self::StepEnded => progress(Progress::StepEnded),
             Self::Bring(out) => progress(out.progress()),

@@ -68,25 +68,13 @@ impl Turn {
         answers.find(|runs| runs.iter().any(|run| run.id == newest)).expect("a newest run has an answer")
     }
 
-    /// Takes runs away: the first one, or the first answer that may go if the first run's may not.
-    pub(super) fn forget_oldest(&mut self) -> Vec<Run> {
+    /// Takes away the first answer that is neither shown nor being given, if there is one.
+    pub(super) fn forget_oldest(&mut self) -> Option<Vec<Run>> {
         let newest = self.newest();
         let given = |runs: &[Run]| runs.iter().any(|run| run.id == newest);
-        let may_go = (0..self.answers.len()).find(|at| *at != self.shown && !given(&self.answers[*at]));
-        match may_go {
-            Some(at) if at > 0 => {
-                self.shown -= usize::from(self.shown > at);
-                self.answers.remove(at)
-            }
-            _ => {
-                let lost = self.answers[0].remove(0);
-                if self.answers[0].is_empty() {
-                    self.answers.remove(0);
-                    self.shown -= 1;
-                }
-                vec![lost]
-            }
-        }
+        let at = (0..self.answers.len()).find(|at| *at != self.shown && !given(&self.answers[*at]))?;
+        self.shown -= usize::from(self.shown > at);
+        Some(self.answers.remove(at))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use session::event::{CallStatus, PostMode, RunCause, RunEnd};
 use session::limits::{
-    INTERRUPTED_IN_A_ROW_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RECOVERY_UNUSED_LOOKS, RUNS_PER_TURN_MAX,
+    ANSWERS_PER_TURN_MAX, INTERRUPTED_IN_A_ROW_MAX, QUEUE_MAX, RECOVERY_ATTEMPTS_MAX, RECOVERY_UNUSED_LOOKS,
     SESSION_IDS_MAX, STATE_BYTES_MAX, TURNS_IN_STATE_MAX, UNDONE_MAX,
 };
 use session::{
@@ -454,8 +454,8 @@ impl Model {
             RunCause::Continue => turn.answers[turn.shown].push(run),
             RunCause::Resume => turn.newest_answer().push(run),
         }
-        if turn.answers.iter().map(Vec::len).sum::<usize>() > RUNS_PER_TURN_MAX {
-            let lost = turn.forget_oldest();
+        while turn.answers.len() > ANSWERS_PER_TURN_MAX {
+            let Some(lost) = turn.forget_oldest() else { break };
             self.hidden.extend(lost.iter().flat_map(Run::steered));
         }
     }

@@ -148,7 +148,9 @@ impl Script {
             "clear" => Command::Clear,
             "rename" => Command::Rename { title: words.next() },
             "suggest" => Command::SuggestTitle { title: words.next() },
-            "compact" => Command::CompactContext { through: TurnId(words.number()), summary: words.next() },
+            "compact" => {
+                Command::CompactContext { run: None, through: TurnId(words.number()), summary: words.next() }
+            }
             "mark" => Command::MarkResume { reason: words.maybe().map(ResumeReason).unwrap_or_default() },
             "unmark" => Command::ClearResume,
             "owe" => Command::SetMemoryOwner { owner: words.maybe().map(Owner) },

@@ -52,7 +52,7 @@ fn about(event: &Event) -> String {
             let key = key.as_ref().map_or(String::new(), |key| format!(" key {}", key.0));
             format!("{} {}{key}", message(said), post_mode(mode))
         }
-        Event::MessageEdited { turn, message: said, key } => {
+        Event::MessageEdited { turn, message: said, key, .. } => {
             let key = key.as_ref().map_or(String::new(), |key| format!(" key {}", key.0));
             format!("turn {turn} {}{key}", message(said))
         }
@@ -64,7 +64,7 @@ fn about(event: &Event) -> String {
         Event::MessageSteered { turn, run } | Event::AnswerChosen { turn, run } => {
             format!("turn {turn} run {run}")
         }
-        Event::TurnsUndone { from } | Event::TurnsPutBack { from } => format!("from {from}"),
+        Event::TurnsUndone { from, .. } | Event::TurnsPutBack { from } => format!("from {from}"),
         Event::SessionCleared {} | Event::QueuePaused {} | Event::QueueResumed {} => String::new(),
         Event::ChatNotified { answer, run } => format!("answer {answer} run {run}"),
         Event::RunStarted { turn, cause, spool } => {
@@ -323,7 +323,8 @@ fn marker(marker: &Marker) -> String {
 
 /// The prompt as lines that begin with `~`.
 pub(super) fn prompt(prompt: &Prompt) -> String {
-    let mut told = if prompt.truncated { "~ older turns are left out\n".to_owned() } else { String::new() };
+    let mut told =
+        if prompt.earlier.is_some() { "~ older turns are left out\n".to_owned() } else { String::new() };
     for said in &prompt.messages {
         match said {
             PromptMessage::Summary(summary) => writeln!(told, "~ summary {}", text(summary)).unwrap(),

@@ -103,7 +103,7 @@ fn other(random: &mut Random, author: &Author) -> Command {
         12 => Command::SetFlag { flag: Flag::Trashed, on },
         13 => Command::AddId { id: other_id },
         14 => Command::RemoveId { id: random.pick(&author.state.ids).copied().unwrap_or(other_id) },
-        15 => Command::CompactContext { summary: text(random), through: turn(random, author) },
+        15 => Command::CompactContext { run: None, summary: text(random), through: turn(random, author) },
         16 => Command::Interrupt { reason: InterruptReason::ShutdownTimeout },
         17 => heal(random, author),
         18 => Command::SetTags { tags: text(random).split(' ').map(str::to_owned).collect() },

@@ -1,0 +1,89 @@
+//! The state stays small for large messages, long queues and many undo steps.
+
+use session::limits::{MESSAGE_BYTES_MAX, QUEUE_MIB_MAX, UNDONE_MAX};
+use session::{
+    Command, Context, Entry, Epoch, Message, PostMode, Progress, Rejected, Runs, Session, SessionId, Time,
+    UserId, decide, fold,
+};
+
+const MIB: usize = 1024 * 1024;
+
+struct Asked(Session);
+
+impl Asked {
+    fn new() -> Self {
+        let mut asked = Self(Session::default());
+        let id = SessionId(uuid::Uuid::nil());
+        asked.ask(Command::Create { id, title: None, after: None, user: UserId::FIRST }).unwrap();
+        asked
+    }
+
+    fn ask(&mut self, command: Command) -> Result<(), Rejected> {
+        let context =
+            Context { now: Time(0), spool: None, runs: Runs::Allowed, chat: false, resume_within_micros: 0 };
+        for event in decide(&self.0, command, &context)?.events {
+            let entry = Entry::seal(&self.0.link, Time(0), Epoch(1), event);
+            fold(&mut self.0, &entry);
+        }
+        Ok(())
+    }
+
+    fn post(&mut self, bytes: usize) -> Result<(), Rejected> {
+        let message = Message::text("x".repeat(bytes));
+        self.ask(Command::PostMessage { message, mode: PostMode::Queue, key: None })
+    }
+
+    fn bring(&mut self, progress: Progress) {
+        let run = self.0.open_run.unwrap();
+        self.ask(Command::Progress { run, progress }).unwrap();
+    }
+}
+
+#[test]
+fn a_queue_holds_so_many_bytes_and_no_more() {
+    let mut asked = Asked::new();
+    asked.post(1).unwrap();
+    for _ in 0..QUEUE_MIB_MAX * MIB / MESSAGE_BYTES_MAX {
+        asked.post(MESSAGE_BYTES_MAX).unwrap();
+    }
+    assert_eq!(asked.post(1), Err(Rejected::QueueFull));
+    let turn = asked.0.queue[0].turn;
+    let shorter = Message::text("short");
+    asked.ask(Command::EditQueued { turn, message: shorter.clone() }).unwrap();
+    asked.post(MIB).unwrap();
+    let longer = Message::text("x".repeat(MESSAGE_BYTES_MAX));
+    assert_eq!(asked.ask(Command::EditQueued { turn, message: longer }), Err(Rejected::QueueFull));
+    assert_eq!(asked.0.queue[0].message, shorter);
+    assert!(asked.0.to_bytes().len() < (QUEUE_MIB_MAX + 1) * MIB);
+}
+
+#[test]
+fn undo_steps_of_large_turns_leave_the_state_small_and_their_number_right() {
+    let mut asked = Asked::new();
+    for _ in 0..UNDONE_MAX {
+        asked.post(MIB / 4).unwrap();
+        asked.bring(Progress::Completed);
+        // A state that is asked for undo holds a turn: as the writer does, its older ones are put back one by one.
+    }
+    let turns = asked.0.turns.len() as u64 + asked.0.turns_before;
+    for _ in 0..asked.0.turns.len() {
+        asked.ask(Command::Undo { from: None }).unwrap();
+    }
+    assert!(asked.0.to_bytes().len() < MIB, "{}", asked.0.to_bytes().len());
+    while !asked.0.undone.is_empty() {
+        asked.ask(Command::PutBack).unwrap();
+    }
+    assert_eq!(asked.0.turns.len() as u64 + asked.0.turns_before, turns);
+}
+
+#[test]
+fn many_large_answers_of_one_turn_leave_the_state_small() {
+    let mut asked = Asked::new();
+    asked.post(1).unwrap();
+    for _ in 0..20 {
+        asked.bring(Progress::Text("y".repeat(MIB / 4)));
+        asked.bring(Progress::Completed);
+        asked.ask(Command::Retry).unwrap();
+    }
+    assert!(asked.0.to_bytes().len() < 2 * MIB, "{}", asked.0.to_bytes().len());
+}
