@@ -11,8 +11,8 @@ pub struct Unreadable(pub String);
 
 /// Reads the turns that a prompt leaves out: those of its [`earlier`](Prompt::earlier) range.
 pub trait History: std::fmt::Debug + Send + Sync {
-    /// Adds the newest of them to the prompt, until it holds more than `room_bytes` or all of them, and shrinks its range
-    /// to those that are still left out.
+    /// Prepends turns of the range to the prompt, newest first, until it holds more than `room_bytes` or no turn is left.
+    /// Shrinks the range to the turns that are still left out.
     ///
     /// # Errors
     /// Returns [`Unreadable`] if the log cannot be read; the prompt may then hold some of them.

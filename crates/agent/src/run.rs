@@ -113,8 +113,9 @@ impl Agent {
     async fn answer<S: Sink>(&self, work: Work<'_>, sink: &S) -> Result<(), Over> {
         let mut spent = Spent::new();
         let Work { mut prompt, history } = work;
-        if let Err(unreadable) = self.fill(&mut prompt, history, sink, &mut spent).await? {
-            let error = format!("Couldn't {unreadable}. Nothing is lost: retry in a moment.");
+        if let Err(Unreadable(reason)) = self.fill(&mut prompt, history, sink, &mut spent).await? {
+            let error =
+                format!("Couldn't read earlier turns: {reason}. Your message is saved; retry in a moment.");
             sink.report(Progress::Failed { error }).await?;
             return Ok(());
         }
@@ -178,14 +179,18 @@ impl Agent {
             if prompt.earlier.is_none() {
                 break;
             }
-            let oldest = history.oldest(&prompt, full_bytes).await.ok()?;
+            let oldest = history.oldest(&prompt, self.window().catch_up_bytes(&prompt)).await.ok()?;
             let compaction = window::catch_up(&prompt, oldest, self.model(), self.window())?;
-            let summary = self.summarise(&compaction.question, &mut spent).await?;
+            let summary = self.summarize(&compaction.question, &mut spent).await?;
             cover(&mut prompt, summary, compaction.through);
             history.extend(&mut prompt, full_bytes).await.ok()?;
         }
+        // A summary covers everything up to its turn, so it cannot pass over turns that were not read.
+        if prompt.earlier.is_some() {
+            return None;
+        }
         let compaction = window::whole(&prompt, self.model(), self.window())?;
-        let summary = self.summarise(&compaction.question, &mut spent).await?;
+        let summary = self.summarize(&compaction.question, &mut spent).await?;
         Some((summary, compaction.through))
     }
 
@@ -239,14 +244,14 @@ impl Agent {
             if prompt.earlier.is_none() || self.limits.reached(spent).is_some() {
                 break;
             }
-            let oldest = match history.oldest(prompt, full_bytes).await {
+            let oldest = match history.oldest(prompt, self.window().catch_up_bytes(prompt)).await {
                 Ok(oldest) => oldest,
                 Err(unreadable) => return Ok(Err(unreadable)),
             };
             let Some(compaction) = window::catch_up(prompt, oldest, self.model(), self.window()) else {
                 break;
             };
-            let Some(summary) = self.summarise(&compaction.question, spent).await else { break };
+            let Some(summary) = self.summarize(&compaction.question, spent).await else { break };
             sink.compact(summary.clone(), compaction.through).await?;
             cover(prompt, summary, compaction.through);
             if let Err(unreadable) = history.extend(prompt, full_bytes).await {
@@ -259,10 +264,11 @@ impl Agent {
         Ok(Ok(()))
     }
 
-    /// Asks for a summary; none if the model gives none.
-    async fn summarise(&self, question: &Question, spent: &mut Spent) -> Option<String> {
+    /// Asks the model for a summary. Returns `None` if it gives none.
+    async fn summarize(&self, question: &Question, spent: &mut Spent) -> Option<String> {
         let messages = question.messages.iter().filter_map(shown).collect();
-        let summary = self.say(&Question { messages, ..question.clone() }, spent).await?;
+        let mut summary = self.say(&Question { messages, ..question.clone() }, spent).await?;
+        summary.truncate(summary.floor_char_boundary(self.window().summary_bytes()));
         (!summary.trim().is_empty()).then_some(summary)
     }
 
@@ -276,12 +282,12 @@ impl Agent {
         let Some(compaction) = window::compaction(&prompt, self.model(), self.window()) else {
             return Ok(prompt.messages);
         };
-        match self.summarise(&compaction.question, spent).await {
+        match self.summarize(&compaction.question, spent).await {
             Some(summary) => {
                 sink.compact(summary.clone(), compaction.through).await?;
                 compaction.apply(&mut prompt, summary);
             }
-            None => tracing::warn!("no summary was had; the oldest turns are left out of the prompt"),
+            None => tracing::warn!("the model gave no summary; the oldest turns are left out of the prompt"),
         }
         Ok(prompt.messages)
     }

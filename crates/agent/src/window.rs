@@ -14,6 +14,7 @@ const KEPT_PERCENT: usize = 40;
 /// What stays of a result that had to be shortened.
 const RESULT_BYTES_KEPT: usize = 500;
 const SUMMARY_TOKENS_MAX: u32 = 1_000;
+const SUMMARY_BYTES_MAX: usize = 16 * 1024;
 /// Summaries of turns that a prompt leaves out, in one run. The next run goes on from there.
 pub(crate) const CATCH_UPS_MAX: usize = 64;
 
@@ -35,6 +36,17 @@ impl Window {
     /// Bytes of messages above which older turns are summarised.
     pub(crate) fn full_bytes(self) -> usize {
         self.0 / 100 * FULL_PERCENT
+    }
+
+    /// Bytes of earlier turns that are summarised together with the summary of the turns before them.
+    pub(crate) fn catch_up_bytes(self, prompt: &Prompt) -> usize {
+        let summary = prompt.messages.first().filter(|first| matches!(first, PromptMessage::Summary(_)));
+        self.full_bytes().saturating_sub(summary.map_or(0, PromptMessage::size_bytes))
+    }
+
+    /// Bytes of a summary that are kept, whatever a model says.
+    pub(crate) fn summary_bytes(self) -> usize {
+        (self.0 / 4).min(SUMMARY_BYTES_MAX)
     }
 
     fn kept_bytes(self) -> usize {
@@ -130,15 +142,19 @@ fn shorten(messages: &mut Vec<PromptMessage>, room_bytes: usize) {
             excess = excess.saturating_sub(before.saturating_sub(content.len()));
         }
     }
-    // A session begins with something said to the model, never with an answer or a result.
-    while size_bytes(messages) > room_bytes && messages.len() > 1 {
-        let next = messages.iter().skip(1).position(|message| matches!(message, PromptMessage::User(_)));
-        let Some(next) = next else { break };
-        messages.drain(..=next);
+    // The summary stays: it stands for more than any other message.
+    let summary = usize::from(matches!(messages.first(), Some(PromptMessage::Summary(_))));
+    // The turns begin with something said to the model, never with an answer or a result.
+    while size_bytes(messages) > room_bytes && messages.len() > summary + 1 {
+        let later = messages.iter().skip(summary + 1);
+        let Some(next) = later.clone().position(|message| matches!(message, PromptMessage::User(_))) else {
+            break;
+        };
+        messages.drain(summary..=summary + next);
     }
     let excess = size_bytes(messages).saturating_sub(room_bytes);
     if excess > 0
-        && let Some(PromptMessage::User(message)) = messages.first_mut()
+        && let Some(PromptMessage::User(message)) = messages.get_mut(summary)
     {
         let start = message.text.ceil_char_boundary(excess.min(message.text.len()));
         message.text = format!("[the beginning was left out]\n{}", &message.text[start..]);

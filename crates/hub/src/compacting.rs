@@ -9,7 +9,7 @@ use session::SessionId;
 pub(crate) struct Compacting(Mutex<BTreeSet<SessionId>>);
 
 impl Compacting {
-    /// Enters a session until the guard is dropped. Returns none if it is being compacted already.
+    /// Marks a session as being compacted until the guard is dropped. Returns `None` if it already is.
     pub(crate) fn enter(&self, session: SessionId) -> Option<CompactingGuard<'_>> {
         let entered = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
         entered.then_some(CompactingGuard { compacting: self, session })

@@ -18,7 +18,7 @@ use crate::load::Stretches;
 const ROWS: usize = 512;
 /// Entries whose turns are folded in one go.
 const ENTRIES: u64 = 2_048;
-/// Pauses between two looks at an index that is behind the log, and their sum at most.
+/// The first and the longest pause between two checks of an index that lags behind the log, and their longest sum.
 const PAUSE: Duration = Duration::from_millis(2);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 const PAUSES_MAX: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ impl EarlierTurns {
         Self { store, session }
     }
 
-    /// Puts turns back into a state that undo emptied, as many as it has room for. All of the state is durable.
+    /// Puts turns back into a state that undo emptied, as many as it has room for. The whole state must be durable.
     pub(crate) async fn refill(&self, state: &mut Session) -> Result<(), CommandError> {
         if !state.wants_refill() {
             return Ok(());
@@ -59,7 +59,7 @@ impl EarlierTurns {
         Ok(())
     }
 
-    /// Returns where the turns of a range stand, newest first, without those that are `known`.
+    /// Returns the index rows of the turns in a range, newest first, except those that are `known`.
     async fn rows(&self, range: EarlierRange, known: &[TurnId]) -> Result<Vec<TurnRow>, CommandError> {
         self.until_indexed(range.indexed).await?;
         let mut found = Vec::new();
@@ -169,7 +169,8 @@ impl History for EarlierTurns {
 }
 
 fn unreadable(error: CommandError) -> Unreadable {
-    Unreadable(error.to_string())
+    let reason = if let CommandError::Unavailable { reason } = error { reason } else { error.to_string() };
+    Unreadable(reason)
 }
 
 /// Splits off the newest rows, newest first, whose turns are folded in one go: at least one.

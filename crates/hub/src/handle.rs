@@ -73,7 +73,7 @@ impl SessionHandle {
     /// # Errors
     /// Returns an error if the model gives no summary, or it was not kept.
     pub async fn compact(&self) -> Result<Option<Acknowledged>, CommandError> {
-        // By the one id that every other id of the session leads to, and before its state is read.
+        // By the session's first id, so that all of its ids share one guard, and before its state is read.
         let session = self.hub.store().open(self.session).await?.session;
         let Some(_entered) = self.hub.shared().compacting.enter(session) else { return Ok(None) };
         let state = self.state().await?;

@@ -67,7 +67,7 @@ pub enum Rejected {
     MessageTooLong,
     #[error("a message carries at most {ATTACHMENTS_MAX} attachments")]
     TooManyAttachments,
-    #[error("at most {QUEUE_MAX} messages with {QUEUE_MIB_MAX} MiB of text can wait")]
+    #[error("the queue is full: it holds at most {QUEUE_MAX} messages and {QUEUE_MIB_MAX} MiB of text")]
     QueueFull,
     #[error("no such message is waiting; it may have been taken")]
     NotQueued,

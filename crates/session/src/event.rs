@@ -78,14 +78,14 @@ pub enum Event {
         message: Message,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<MessageKey>,
-        /// How many turns that hides: a state may no longer hold all of them.
+        /// The number of turns that this hides. A state may no longer hold all of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hides: Option<u64>,
     },
     /// The turns from `from` on were taken back.
     TurnsUndone {
         from: TurnId,
-        /// How many turns that hides: a state may no longer hold all of them.
+        /// The number of turns that this hides. A state may no longer hold all of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hides: Option<u64>,
     },

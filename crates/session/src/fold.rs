@@ -508,7 +508,7 @@ fn steer(session: &mut Session, turn: TurnId, run: RunId) {
     }
 }
 
-/// Takes the turns from `from` on out of sight: those in the state, and of the older ones as many as `hides` says.
+/// Hides the turns from `from` on: those in the state, and as many older ones as `hides` counts beyond them.
 fn hide_from(session: &mut Session, from: TurnId, hides: Option<u64>) {
     let at = session.turns.iter().position(|turn| turn.id == from);
     let in_state = session.turns.len() - at.unwrap_or(0);
@@ -532,7 +532,7 @@ fn hide_from(session: &mut Session, from: TurnId, hides: Option<u64>) {
     bound_undone(&mut session.undone);
 }
 
-/// Lets the oldest turns go that were taken back before the latest step. Putting them back reads them from the log.
+/// Drops the oldest turns of all undo steps but the latest beyond the bound. Once put back, they are read from the log.
 fn bound_undone(undone: &mut [Undone]) {
     let Some((_, earlier)) = undone.split_last_mut() else { return };
     let mut size_bytes: usize = earlier.iter().flat_map(|step| &step.turns).map(Turn::size_bytes).sum();
@@ -544,7 +544,7 @@ fn bound_undone(undone: &mut [Undone]) {
     }
 }
 
-/// Puts back what was taken out of sight last.
+/// Shows the turns that were hidden last again.
 fn put_back(session: &mut Session) {
     let Some(Undone { turns, before, .. }) = session.undone.pop() else { return };
     if before > 0 {
@@ -609,8 +609,8 @@ impl Turn {
         end
     }
 
-    /// Lets the oldest answers go once the state has too much of the turn, but neither the one that is shown nor the one that is
-    /// being given. The transcript is folded from the log and has them all.
+    /// Drops the oldest answers of a turn that is too large for the state, except the one that is shown and the one that is
+    /// being written. The transcript is folded from the log and has them all.
     fn forget_alternatives(&mut self) {
         let newest = self.runs.iter().map(|run| run.id).max();
         while self.answers().count() > ANSWERS_PER_TURN_MAX

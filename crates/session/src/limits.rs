@@ -11,11 +11,11 @@ pub const STATE_BYTES_MAX: usize = 256 * 1024;
 /// Messages that may wait behind a run. More is a mistake of a client, not a person's wish.
 pub const QUEUE_MAX: usize = 100;
 
-/// Mebibytes of text that may wait: every reader of the session is sent them.
+/// Mebibytes of text in a queue, bounded because every reader of the session receives all of it.
 pub const QUEUE_MIB_MAX: usize = 8;
 
-/// Undo steps that can be put back. The content of all but the latest counts towards [`STATE_BYTES_MAX`] of its own;
-/// beyond it, it is read from the log again.
+/// Undo steps that can be put back. The turns of all but the latest step have a bound of [`STATE_BYTES_MAX`] of their own;
+/// turns beyond it stay only in the log.
 pub const UNDONE_MAX: usize = 16;
 
 /// Ids that lead to one session.
@@ -28,7 +28,7 @@ pub const ANSWERS_PER_TURN_MAX: usize = 32;
 pub const TURN_BYTES_MAX: usize = 1024 * 1024;
 pub const RUN_BYTES: usize = 256;
 
-/// Runs of one answer. Longer than any person continues one by hand; beyond it, it is neither continued nor resumed.
+/// Runs of one answer, more than anyone continues by hand. An answer with as many is neither continued nor resumed.
 pub const RUNS_PER_ANSWER_MAX: usize = 1_000;
 
 /// Bytes of a title.

@@ -225,9 +225,9 @@ pub struct Queued {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Undone {
     pub from: TurnId,
-    /// The newest of them, as far as they were in the state.
+    /// The newest turns of the step, as far as the state holds them.
     pub turns: Vec<Turn>,
-    /// How many more there are, older than those.
+    /// The number of older turns of the step, which are only in the log.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub before: u64,
 }

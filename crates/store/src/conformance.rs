@@ -155,10 +155,10 @@ cases! { $
         a_long_text_is_found_by_a_phrase_at_its_end
         pages_of_a_search_give_every_hit_once
         a_name_is_found_among_many_texts
-        what_was_removed_or_undone_is_not_found
-        an_edit_takes_what_it_replaces_out_of_the_search
+        removed_and_undone_texts_are_not_found
+        texts_that_an_edit_replaced_are_not_found
         a_steered_message_is_found_as_long_as_its_turn_is_seen
-        a_branch_is_found_by_what_it_shares_also_without_its_origin
+        a_branch_is_found_by_shared_texts_even_without_its_origin
     }
     branches {
         a_branch_shares_the_beginning_and_goes_on_by_itself

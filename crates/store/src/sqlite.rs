@@ -84,7 +84,7 @@ pub(crate) const LOGS_FILE: &str = "everturn.db";
 /// Older versions of SQLite can lose committed writes when a WAL is reset while another connection writes.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
 
-/// How long the writing connection waits for another process that writes.
+/// The longest time that the writing connection waits for a lock: of another writer, or of readers at a clean stop.
 const WRITER_BUSY_MAX: Duration = Duration::from_secs(5);
 
 /// Connections that read at once. Two cores rarely keep more busy.

@@ -248,7 +248,7 @@ fn fold(cluster: &str, folded: &mut String) {
     folded.extend(plain.chars().filter(|c| !is_optional_mark(*c)).nfc());
 }
 
-/// Letters that decomposition leaves alone and that people type, or case changes, to others.
+/// Returns the plain spelling of a letter that decomposition leaves alone, if people type it or its other case differently.
 fn spelled_out(c: char) -> Option<&'static str> {
     Some(match c {
         'ß' => "ss",

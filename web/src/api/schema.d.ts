@@ -764,8 +764,7 @@ export interface paths {
         };
         /**
          * Finds names of sessions, which come first, and messages and answers, newest first.
-         * @description Names take at most half of a page. Only texts that a reader of the session sees are found: none that was removed,
-         *     edited away or undone.
+         * @description Names take at most half of a page, rounded up. Texts that were removed, replaced by an edit or undone are not found.
          */
         get: operations["search"];
         put?: never;
@@ -1993,7 +1992,7 @@ export interface components {
             message_edited: {
                 /**
                  * Format: int64
-                 * @description How many turns that hides: a state may no longer hold all of them.
+                 * @description The number of turns that this hides. A state may no longer hold all of them.
                  */
                 hides?: number | null;
                 key?: components["schemas"]["MessageKey"] | null;
@@ -2006,7 +2005,7 @@ export interface components {
                 from: components["schemas"]["TurnId"];
                 /**
                  * Format: int64
-                 * @description How many turns that hides: a state may no longer hold all of them.
+                 * @description The number of turns that this hides. A state may no longer hold all of them.
                  */
                 hides?: number | null;
             };
@@ -2226,7 +2225,7 @@ export interface components {
             archived: boolean;
             /**
              * Format: int64
-             * @description When it was said, or the answer was complete.
+             * @description When the text was first complete.
              */
             at: number;
             /** @description What stands around the words; the first 40 hits have it. */
@@ -3259,11 +3258,11 @@ export interface components {
         Undone: {
             /**
              * Format: int64
-             * @description How many more there are, older than those.
+             * @description The number of older turns of the step, which are only in the log.
              */
             before?: number;
             from: components["schemas"]["TurnId"];
-            /** @description The newest of them, as far as they were in the state. */
+            /** @description The newest turns of the step, as far as the state holds them. */
             turns: components["schemas"]["Turn"][];
         };
         /** @description How far an upload is. */
@@ -4698,7 +4697,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Words that all must be there, whatever their case and accents; the last one matches as a prefix. */
+                /** @description Words that must all occur, in any case and with or without accents; the last one matches as a prefix. */
                 words: string;
                 /** @description `next` of the page before. */
                 before: string | null;

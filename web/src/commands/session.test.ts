@@ -22,7 +22,7 @@ const newest = (marker: Marker | null): Partial<View> => ({
   turns: [{ turn: 1, posted_at: 1, message: { text: "" }, answer: null, marker, alternatives: [2] }],
 });
 
-/** Returns the names of the commands that match a query. */
+/** Returns the commands whose titles match a query. */
 function found(typed: string, rest: Partial<View> = {}) {
   const nothing = () => undefined;
   const shown = { session: "s", finding: false, find: nothing, history: nothing };

@@ -1,4 +1,4 @@
-// The line below which the agent reads the session in full; above it, it reads a summary.
+// The line between the turns that the agent reads as a summary, above, and those that it reads in full, below.
 
 import { i18n } from "@lingui/core";
 
@@ -9,7 +9,7 @@ export function Summarized({ session, turn }: { session: string; turn: number })
   if (!here) return null;
   return (
     <p className="dim" data-summarized="">
-      {i18n.t("From here up, the agent reads a summary. You keep the full text.")}
+      {i18n.t("From here up, the agent reads a summary. You still see the full text.")}
     </p>
   );
 }

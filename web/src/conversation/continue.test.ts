@@ -12,7 +12,7 @@ import { continueAnswer, isContinuing } from "./continue";
 vi.mock("../live/store", () => ({ store: createStore(() => ({ link: { kind: "open" }, sessions: {} })) }));
 
 let count = 0;
-/** Returns a new session id: requests to continue are remembered per session. */
+/** A new id for each test: requests to continue are remembered per session. */
 let session = "";
 const STOPPED = [
   { message_posted: { message: { text: "tell me" }, mode: "queue" } },

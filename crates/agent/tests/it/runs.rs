@@ -426,10 +426,10 @@ async fn a_wide_window_is_filled_with_turns_from_the_log() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn turns_that_do_not_fit_are_summarised_from_the_oldest_on() {
-    let summaries: Vec<String> = (1..=8).map(|at| format!("Summary {at}.")).collect();
-    let mut answers: Vec<Answer> = summaries.iter().map(|text| Answer::Says(text.clone().leak())).collect();
-    answers.push(Answer::Says("fine"));
+async fn turns_that_do_not_fit_are_summarized_oldest_first() {
+    // Long enough that it would be the first to go if a question did not leave room for it.
+    let summary = |at: u32| format!("Summary {at}. {}", "and so on ".repeat(50));
+    let answers: Vec<Answer> = (1..=40).map(|at| Answer::Says(summary(at).leak())).collect();
     let provider = Scripted::new(&answers);
     let recorder = Recorder::default();
     agent(&provider).run(Work { prompt: leaves_out_forty(), history: &Turns }, &recorder).await.unwrap();
@@ -437,8 +437,9 @@ async fn turns_that_do_not_fit_are_summarised_from_the_oldest_on() {
     let asked = provider.asked();
     // Each question for a summary begins where the one before ended, and the answer's begins behind the last.
     let mut covered = 0;
-    for ((_, through), body) in compacted.iter().zip(&asked) {
+    for (at, ((_, through), body)) in compacted.iter().zip(&asked).enumerate() {
         assert_eq!(turns_in(body), (covered + 1..=through.0).collect::<Vec<_>>());
+        assert_eq!(body["messages"][0].to_string().contains(&format!("Summary {at}.")), at > 0);
         covered = through.0;
     }
     assert!(compacted.len() >= 4, "{compacted:?}");

@@ -82,7 +82,7 @@ error_codes! {
     NothingToUndo = "nothing_to_undo", CONFLICT, "There is nothing to take back";
     OnPostgres = "on_postgres", CONFLICT, "Sessions are on PostgreSQL";
     ProjectNotFound = "project_not_found", NOT_FOUND, "There is no such project";
-    QueueFull = "queue_full", CONFLICT, "Too many messages are waiting";
+    QueueFull = "queue_full", CONFLICT, "The queue is full";
     RunsHeld = "runs_held", SERVICE_UNAVAILABLE, "No run starts at the moment";
     SessionExists = "session_exists", CONFLICT, "The id is in use";
     SessionNotFound = "session_not_found", NOT_FOUND, "There is no such session";

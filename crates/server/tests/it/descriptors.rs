@@ -30,7 +30,7 @@ fn a_low_soft_limit_is_raised_to_the_hard_one() {
 }
 
 #[test]
-fn too_few_descriptors_for_the_store_end_the_start_with_the_reason() {
+fn the_server_exits_with_the_reason_if_the_store_runs_out_of_descriptors() {
     let mut stage = Stage::new();
     drop(stage.server.take());
     // The first limits are too low for any program of this kind, the last one is enough.

@@ -86,7 +86,7 @@ fn answer_of(stage: &Stage, session: &str) -> String {
 }
 
 #[test]
-fn c21_a_needle_of_the_first_turn_is_known_at_turn_500() {
+fn a_needle_of_the_first_turn_is_known_at_turn_500() {
     let model = Recall::new();
     let stage = Stage::asking(model.url.clone(), 1_000_000);
     let session = stage.client.create().unwrap();
@@ -100,7 +100,7 @@ fn c21_a_needle_of_the_first_turn_is_known_at_turn_500() {
 }
 
 #[test]
-fn c21_a_needle_goes_into_the_summary_of_a_narrow_window() {
+fn a_needle_goes_into_the_summary_of_a_narrow_window() {
     let model = Recall::new();
     let mut stage = Stage::asking(model.url.clone(), 8_192);
     let session = stage.client.create().unwrap();
@@ -120,7 +120,7 @@ fn c21_a_needle_goes_into_the_summary_of_a_narrow_window() {
 }
 
 #[test]
-fn c21_a_message_of_a_megabyte_hides_nothing_and_undo_restores_all() {
+fn a_message_of_a_megabyte_hides_nothing_and_undo_restores_all() {
     let model = Recall::new();
     let stage = Stage::asking(model.url.clone(), 1_000_000);
     let session = stage.client.create().unwrap();
@@ -146,7 +146,7 @@ fn c21_a_message_of_a_megabyte_hides_nothing_and_undo_restores_all() {
 }
 
 #[test]
-fn c21_a_model_with_a_narrower_window_reads_summaries_of_all_that_is_older() {
+fn a_model_with_a_narrower_window_reads_summaries_of_all_that_is_older() {
     let model = Recall::new();
     let mut stage = Stage::asking(model.url.clone(), 1_000_000);
     let session = stage.client.create().unwrap();

@@ -332,7 +332,7 @@ pub async fn a_name_is_found_among_many_texts(fresh: &dyn Fresh) {
     assert_eq!(hits.iter().map(text).collect::<Vec<_>>(), [title(&named)]);
 }
 
-pub async fn what_was_removed_or_undone_is_not_found(fresh: &dyn Fresh) {
+pub async fn removed_and_undone_texts_are_not_found(fresh: &dyn Fresh) {
     let mut store = fresh.store();
     let mut author = Author::create(&*store, id(1)).await;
     let first = author.turn(&*store, "about herons", "herons answered").await;
@@ -363,7 +363,7 @@ pub async fn what_was_removed_or_undone_is_not_found(fresh: &dyn Fresh) {
     }
 }
 
-pub async fn an_edit_takes_what_it_replaces_out_of_the_search(fresh: &dyn Fresh) {
+pub async fn texts_that_an_edit_replaced_are_not_found(fresh: &dyn Fresh) {
     let store = fresh.store();
     let mut author = Author::create(&*store, id(1)).await;
     let first = author.turn(&*store, "about herons", "herons answered").await;
@@ -393,7 +393,7 @@ pub async fn a_steered_message_is_found_as_long_as_its_turn_is_seen(fresh: &dyn 
     assert_eq!(found(&*store, "herons").await, []);
 }
 
-pub async fn a_branch_is_found_by_what_it_shares_also_without_its_origin(fresh: &dyn Fresh) {
+pub async fn a_branch_is_found_by_shared_texts_even_without_its_origin(fresh: &dyn Fresh) {
     let mut store = fresh.store();
     let mut origin = Author::create(&*store, id(1)).await;
     origin.ask(&*store, Command::Rename { title: "Numbat planning".to_owned() }).await;

@@ -17,7 +17,7 @@ use crate::words::{self, Phrase, WordEnd};
 use super::notes::shelf_number;
 use super::{Fault, int, number, read};
 
-/// The form of the words. A change of it gets another number, and the words of every log are rebuilt.
+/// The version of the format of the words. Raise it with every change: the words of every log are then rebuilt.
 pub(super) const FORM: i32 = 1;
 /// Bytes of different words of one text that can be found; PostgreSQL accepts a mebibyte.
 const WORDS_BYTES_MAX: usize = 1_000_000;
@@ -87,7 +87,7 @@ pub(super) async fn rebuild(client: &mut Client) -> Result<(), Fault> {
             rebuild_log(client, row.get(0)).await?;
         }
         rebuilt += logs.len() as u64;
-        tracing::info!(sessions = rebuilt, "search index rebuilt");
+        tracing::info!(sessions = rebuilt, "rebuilding the search index");
     }
     Ok(())
 }

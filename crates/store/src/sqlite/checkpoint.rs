@@ -1,5 +1,5 @@
-//! When the write-ahead log is folded into the file, and when it is emptied. A thread beside the writing one folds most
-//! of it. The writing thread never waits for a reader: it empties the log once no reader needs it.
+//! Checkpoints: folding the write-ahead log into the file, and emptying it. The checkpoint thread folds most of it. The
+//! writing thread empties the log once no reader needs it, and waits for readers only at a clean stop.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -22,7 +22,7 @@ const PAGES_MAX: i64 = 1_000;
 /// The most that the writing thread folds in one go: 16 MiB. The log is longer after a reader that held it for long.
 const OWN_PAGES_MAX: i64 = 4_000;
 
-/// How long the log is, in pages, and how much of it the file has.
+/// The pages of the log, and how many of them are folded into the file.
 #[derive(Debug, Clone, Copy)]
 struct Length {
     pages: i64,
@@ -40,7 +40,7 @@ impl Length {
     }
 }
 
-/// The thread beside; none before the start.
+/// The checkpoint thread, beside the writing one; none until it is started.
 #[derive(Debug, Default)]
 pub(super) struct Checkpointer {
     asked: Option<mpsc::Sender<u64>>,

@@ -21,12 +21,12 @@ use super::source::{OnDamage, Source, TailOf};
 use super::writer::Writer;
 use super::{Fault, index, load};
 
-/// How long an erase waits for readers that keep its bytes in the write-ahead log before it is answered.
+/// The longest time that an erase waits for readers that keep its bytes in the write-ahead log.
 const SCRUB_WAIT_MAX: Duration = Duration::from_millis(250);
 
 impl Writer {
-    /// Erases a session. The answer comes when the projecting thread has removed its words, and usually when its bytes
-    /// have left the write-ahead log.
+    /// Erases a session. Answers once the projecting thread has made its words unfindable and its bytes have left the
+    /// write-ahead log, but waits for the latter at most [`SCRUB_WAIT_MAX`]. The words are scrubbed later.
     pub(super) fn erase_session(&mut self, claim: Claim, answer: Answer<Result<(), AppendError>>) {
         let Some(connection) = self.connection.take() else {
             return answer_with(answer, Err(StoreError::from(self.dead()).into()));
@@ -86,8 +86,8 @@ impl Writer {
         }
     }
 
-    /// Answers erases whose bytes a reader has kept in the write-ahead log for too long to wait. The log is emptied once
-    /// no reader needs it, or at the next start.
+    /// Answers erases that have waited [`SCRUB_WAIT_MAX`] for a reader. The log is emptied once no reader needs it, if
+    /// necessary after a restart.
     pub(super) fn answer_erased(&mut self, now: Instant) {
         for (_, answer) in self.scrubbing.extract_if(.., |(until, _)| *until <= now) {
             answer_with(answer, Ok(()));

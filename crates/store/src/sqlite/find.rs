@@ -44,8 +44,8 @@ fn expression(query: &str) -> Option<String> {
     Some(phrases.collect::<Vec<_>>().join(" ")).filter(|expression| !expression.is_empty())
 }
 
-/// Returns the newest hits in one index. Ids order documents by about a millisecond: all hits of the last one are read,
-/// and the caller sorts them.
+/// Returns the newest hits in one index. Ids order documents only to about a millisecond, so all hits of the page's oldest
+/// millisecond are returned, unsorted; the caller sorts and truncates them.
 fn find_in(
     connection: &Connection,
     table: Table,

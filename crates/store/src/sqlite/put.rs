@@ -1,5 +1,5 @@
-//! How an attachment is kept: hashed, written and synced on a blocking thread of the caller, so that no commit waits for
-//! it. The writing thread only learns that someone is about to use the file.
+//! Stores attachments. They are hashed, written and synced on blocking threads of the caller, so that no commit waits for
+//! them. The writing thread only counts the uploads that a message is about to use.
 
 use std::sync::mpsc;
 
@@ -48,7 +48,7 @@ impl Blobs for SqliteStore {
             let shared = self.shared.clone();
             let put = tokio::task::spawn_blocking(move || {
                 shared.blobs.put_as(&blob, &bytes)?;
-                // PendingBlob until a message uses it, also if the caller is gone by now.
+                // The blob stays pending until a message uses it, even if the caller is gone by now.
                 Ok::<_, Fault>(awaited.blob.take().unwrap_or(blob))
             });
             put.await.map_err(|error| failed(error.to_string()))?.map_err(|fault| failed(fault.to_string()))

@@ -147,8 +147,8 @@ impl Search {
         Ok(search)
     }
 
-    /// Makes the words of logs anew that have some of entries that no log relies on: a disk that did not keep what it said
-    /// may have lost the entries and kept the words.
+    /// Rebuilds the words of every log with commits to this file that `everturn.db` does not rely on: a disk that ignored a
+    /// sync may have lost the entries and kept the words.
     fn catch_up(&mut self, main: &Connection, tail: &Tail, relied: u64) -> Result<(), Fault> {
         let Some(connection) = &self.connection else { return Ok(()) };
         let mut select = connection.prepare("SELECT no FROM logs WHERE commits > ? ORDER BY no")?;
@@ -206,8 +206,8 @@ impl Search {
         self.connection.is_none()
     }
 
-    /// Makes texts findable and durable; an earlier form of one no longer is found. Answers how many times the file
-    /// was written, or nothing when it could not be: search then says so until the next start makes it anew.
+    /// Indexes texts durably, in place of their earlier versions. Returns the number of commits to the file, or `None` if
+    /// it cannot be written: search then reports an error until the next start rebuilds the file.
     pub(super) fn store(&mut self, findable: &[(i64, &Findable)]) -> Option<u64> {
         self.connection.as_ref()?;
         if findable.is_empty() {

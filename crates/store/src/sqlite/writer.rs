@@ -75,9 +75,9 @@ pub(super) struct Writer {
     pub(super) forgetting: HashMap<i64, Answer<Result<(), AppendError>>>,
     /// Whether the write-ahead log is to be emptied as soon as no reader needs it.
     pub(super) empty_due: bool,
-    /// Who waits until the log has no bytes of an erased session, and the end of that wait.
+    /// Erases that wait until the write-ahead log has none of their bytes, and the time at which each is answered anyway.
     pub(super) scrubbing: Vec<(Instant, Answer<Result<(), AppendError>>)>,
-    /// Blobs that are or were put, so many times more than entries came that use them: someone is about to.
+    /// The number of uploads of each blob, in progress or done, that no entry uses yet. An erase keeps these files.
     pub(super) fresh_blobs: HashMap<BlobHash, u32>,
     /// Goes up when the store dies, so that what was asked for before is told from what is asked for after.
     pub(super) life: u64,

@@ -140,7 +140,7 @@ async fn the_earlier_form_of_a_text_is_found_again_when_the_later_was_lost() {
 }
 
 #[tokio::test]
-async fn words_made_anew_are_found_in_the_order_of_before() {
+async fn a_rebuilt_index_keeps_the_order_of_hits() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open(settings(directory.path())).unwrap();
     let mut late = Author::create(&store, session_id(1)).await;

@@ -24,7 +24,7 @@ async fn an_upload_that_waits_for_the_disk_holds_up_no_append() {
     let directory = TempDir::new().unwrap();
     let store = Arc::new(SqliteStore::open(settings(directory.path())).unwrap());
     let mut author = Author::create(&*store, session_id(1)).await;
-    // A disk that does not answer: who opens this waits for the other end.
+    // A FIFO stands in for a disk that does not respond: opening it blocks until the other end is opened.
     let pipe = file_of(directory.path(), &hash_of(b"a picture"));
     fs::create_dir_all(pipe.parent().unwrap()).unwrap();
     nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();

@@ -75,7 +75,7 @@ fn c21_a_summary_covers_what_is_not_in_the_prompt() {
 }
 
 #[test]
-fn c22_undo_restores_the_prompt_of_before() {
+fn c22_undo_restores_the_earlier_prompt() {
     let mut world = World::new();
     let session = world.create();
     for text in ["one", "two", "three"] {

@@ -40,7 +40,7 @@ enum Speaker {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 struct SearchAsked {
-    /// Words that all must be there, whatever their case and accents; the last one matches as a prefix.
+    /// Words that must all occur, in any case and with or without accents; the last one matches as a prefix.
     words: String,
     /// `next` of the page before.
     before: Option<String>,
@@ -71,7 +71,7 @@ struct FoundBody {
     turn: Option<u64>,
     /// The run whose answer it is; none for a message and a name.
     run: Option<u64>,
-    /// When it was said, or the answer was complete.
+    /// When the text was first complete.
     at: i64,
     /// What stands around the words; the first 40 hits have it.
     excerpt: Vec<Stretch>,
@@ -92,7 +92,7 @@ struct Pages {
     texts: Reached,
 }
 
-/// A position in one of them.
+/// A position among the hits of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reached {
     Start,
@@ -148,7 +148,7 @@ impl Pages {
         let read = text.split_once('_').and_then(|(names, texts)| {
             Some(Self { names: Reached::read(names)?, texts: Reached::read(texts)? })
         });
-        read.ok_or_else(|| Problem::new(ErrorCode::BadRequest, "`before` is not the `next` of a page."))
+        read.ok_or_else(|| Problem::new(ErrorCode::BadRequest, "`before` must be the `next` of a page."))
     }
 
     fn next(self) -> Option<String> {
@@ -159,8 +159,7 @@ impl Pages {
 
 /// Finds names of sessions, which come first, and messages and answers, newest first.
 ///
-/// Names take at most half of a page. Only texts that a reader of the session sees are found: none that was removed,
-/// edited away or undone.
+/// Names take at most half of a page, rounded up. Texts that were removed, replaced by an edit or undone are not found.
 #[utoipa::path(get, path = "/api/v1/search", tag = "sessions", params(SearchAsked), security(("token" = [])),
     responses((status = 200, body = SearchBody), (status = "default", body = Problem)))]
 async fn search(desk: Desk, Asked(asked): Asked<SearchAsked>) -> Result<Json<SearchBody>, Problem> {
@@ -169,7 +168,7 @@ async fn search(desk: Desk, Asked(asked): Asked<SearchAsked>) -> Result<Json<Sea
     }
     let mut pages = match asked.before.as_deref() {
         Some(before) => Pages::read(before)?,
-        // Names are nobody's words.
+        // A name has no speaker, so a search by speaker skips names.
         None if asked.said_by.is_some() => Pages { names: Reached::End, texts: Reached::Start },
         None => Pages { names: Reached::Start, texts: Reached::Start },
     };

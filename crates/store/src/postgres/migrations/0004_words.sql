@@ -16,6 +16,6 @@ CREATE TABLE documents (
 CREATE INDEX names_by_words ON documents USING GIN (words) WHERE turn = 0;
 CREATE INDEX texts_by_words ON documents USING GIN (words) WHERE turn > 0;
 
--- How the words of a log were made. Those of another form are made anew, log by log, when the store is opened.
+-- The version of the format of a log's words. Opening the store rebuilds words of an older version, log by log.
 ALTER TABLE logs ADD COLUMN words_form INT NOT NULL DEFAULT 0;
 CREATE INDEX logs_by_words_form ON logs (words_form, no);
