@@ -189,9 +189,14 @@ impl Agent {
         if prompt.earlier.is_some() {
             return None;
         }
-        let compaction = window::whole(&prompt, self.model(), self.window())?;
-        let summary = self.summarize(&compaction.question, &mut spent).await?;
-        Some((summary, compaction.through))
+        let mut covered = None;
+        for _ in 0..window::CATCH_UPS_MAX {
+            let Some(compaction) = window::whole(&prompt, self.model(), self.window()) else { break };
+            let summary = self.summarize(&compaction.question, &mut spent).await?;
+            compaction.apply(&mut prompt, summary.clone());
+            covered = Some((summary, compaction.through));
+        }
+        covered
     }
 
     fn window(&self) -> Window {
@@ -279,15 +284,15 @@ impl Agent {
         sink: &S,
         spent: &mut Spent,
     ) -> Result<Vec<PromptMessage>, Over> {
-        let Some(compaction) = window::compaction(&prompt, self.model(), self.window()) else {
-            return Ok(prompt.messages);
-        };
-        match self.summarize(&compaction.question, spent).await {
-            Some(summary) => {
-                sink.compact(summary.clone(), compaction.through).await?;
-                compaction.apply(&mut prompt, summary);
-            }
-            None => tracing::warn!("the model gave no summary; the oldest turns are left out of the prompt"),
+        for _ in 0..window::CATCH_UPS_MAX {
+            let compaction = window::compaction(&prompt, self.model(), self.window());
+            let Some(compaction) = compaction.filter(|_| self.limits.reached(spent).is_none()) else { break };
+            let Some(summary) = self.summarize(&compaction.question, spent).await else {
+                tracing::warn!("the model gave no summary; the oldest turns are left out of the prompt");
+                break;
+            };
+            sink.compact(summary.clone(), compaction.through).await?;
+            compaction.apply(&mut prompt, summary);
         }
         Ok(prompt.messages)
     }

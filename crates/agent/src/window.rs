@@ -79,16 +79,29 @@ pub(crate) fn compaction(prompt: &Prompt, model: &Model, window: Window) -> Opti
         .iter()
         .find(|turn| size_bytes(&prompt.messages[turn.at..]) <= kept)
         .or(candidates.last())?;
-    let last = prompt.turns.iter().rev().find(|turn| turn.at < first.at)?;
-    let question = summary_question(prompt.messages[..first.at].to_vec(), model, window);
-    Some(Compaction { question, through: last.turn, messages: first.at })
+    let before = prompt.turns.iter().take_while(|turn| turn.at < first.at).count();
+    Some(oldest(prompt, before, model, window))
 }
 
-/// The question for a summary of every turn before the newest, which stays as it is: it may be continued or answered again.
+/// What to summarise before every turn but the newest is, which stays as it is: it may be continued or answered again.
 pub(crate) fn whole(prompt: &Prompt, model: &Model, window: Window) -> Option<Compaction> {
-    let [.., last, newest] = prompt.turns.as_slice() else { return None };
-    let question = summary_question(prompt.messages[..newest.at].to_vec(), model, window);
-    Some(Compaction { question, through: last.turn, messages: newest.at })
+    let before = prompt.turns.len().checked_sub(1).filter(|before| *before > 0)?;
+    Some(oldest(prompt, before, model, window))
+}
+
+/// Summarises the oldest of the first `turns_max` turns: as many as fit one question, and at least one.
+fn oldest(prompt: &Prompt, turns_max: usize, model: &Model, window: Window) -> Compaction {
+    let end = |turns: usize| prompt.turns.get(turns).map_or(prompt.messages.len(), |turn| turn.at);
+    let (mut size, mut from) = (0, 0);
+    let fit = (1..=turns_max).take_while(|turns| {
+        size += size_bytes(&prompt.messages[from..end(*turns)]);
+        from = end(*turns);
+        size <= window.full_bytes()
+    });
+    let turns = fit.count().max(1);
+    let messages = end(turns);
+    let question = summary_question(prompt.messages[..messages].to_vec(), model, window);
+    Compaction { question, through: prompt.turns[turns - 1].turn, messages }
 }
 
 /// The question for a summary of the oldest turns that a prompt leaves out, behind what its own summary says.

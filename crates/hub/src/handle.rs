@@ -130,7 +130,11 @@ impl SessionHandle {
         if at > head {
             return Err(FollowError::BeyondEnd { after: at, head });
         }
-        Ok(session::view(&load::load_until(store, self.session, at).await?))
+        let mut state = load::load_until(store, self.session, at).await?;
+        if at == head {
+            EarlierTurns::new(self.hub.shared_store(), self.session).refill(&mut state).await?;
+        }
+        Ok(session::view(&state))
     }
 
     /// Turns that stand before `before`, newest last, as they are in the log.

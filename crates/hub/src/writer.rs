@@ -79,6 +79,9 @@ pub(crate) struct Writer {
     /// Slots lent to runs whose output may still be in them, also when the turn is out of sight already.
     slots: Vec<(RunId, SlotNo)>,
     since_snapshot: u64,
+    /// Whether the state holds more turns than its log folds to, because undo emptied it. A snapshot is a fold of the log,
+    /// so none is kept from then on.
+    refilled: bool,
     /// Rings when nothing was asked for long enough.
     idle: Alarm,
     retiring: Option<(Retire, oneshot::Sender<GivenUp>)>,
@@ -136,6 +139,7 @@ pub(crate) async fn run(
         counted: false,
         slots,
         since_snapshot,
+        refilled: false,
         idle,
         retiring: None,
     };
@@ -364,7 +368,9 @@ impl Writer {
 
     /// Puts turns back into a state that undo emptied, before anyone looks at it or asks for the next undo.
     async fn refill(&mut self) -> Result<(), CommandError> {
-        self.earlier().refill(&mut self.state).await
+        let wanted = self.state.wants_refill();
+        self.refilled |= wanted;
+        if wanted { self.earlier().refill(&mut self.state).await } else { Ok(()) }
     }
 
     /// Whether a chat is bound to the session: an interruption leaves a mark then. When in doubt, it does.
@@ -702,6 +708,9 @@ impl Writer {
     /// Keeps the state now and then, so that the next open is short.
     fn keep_snapshot(&mut self, entries: &[Arc<Entry>]) {
         self.since_snapshot += entries.len() as u64;
+        if self.refilled {
+            return;
+        }
         let ended = entries.iter().any(|entry| matches!(entry.event, Event::RunEnded { .. }));
         if self.since_snapshot >= SNAPSHOT_ENTRIES * 4 || (ended && self.since_snapshot >= SNAPSHOT_ENTRIES) {
             self.since_snapshot = 0;
@@ -724,7 +733,7 @@ impl Writer {
         self.uncount();
         let error = match ended {
             Ok(()) => {
-                if self.since_snapshot > 0 {
+                if self.since_snapshot > 0 && !self.refilled {
                     self.keep_last_snapshot().await;
                 }
                 CommandError::Retired

@@ -330,15 +330,17 @@ fn long() -> Prompt {
 
 #[tokio::test(start_paused = true)]
 async fn a_window_that_fills_is_summarised_and_what_is_sent_fits() {
-    let provider = Scripted::new(&[Answer::Says("They spoke of q1 to q7."), Answer::Says("fine")]);
+    let provider = Scripted::new(&[Answer::Says("They spoke of q1."), Answer::Says("They spoke of more.")]);
     let recorder = run(&agent(&provider), long()).await;
     let asked = provider.asked();
     let compacted = recorder.compacted.lock().unwrap().clone();
-    assert_eq!(compacted.len(), 1);
-    let (summary, through) = &compacted[0];
-    assert_eq!(summary, "They spoke of q1 to q7.");
-    let messages = asked[1]["messages"].as_array().unwrap();
-    assert!(messages[0]["content"].as_str().unwrap().contains("They spoke of q1"));
+    // More than a window: the oldest turns are summarised first, then that summary with those after them.
+    assert_eq!(compacted.len(), asked.len() - 1);
+    assert!(asked[1].to_string().contains("They spoke of q1."));
+    let (summary, through) = compacted.last().unwrap();
+    assert_eq!(summary, "They spoke of more.");
+    let messages = asked.last().unwrap()["messages"].as_array().unwrap();
+    assert!(messages[0]["content"].as_str().unwrap().contains("They spoke of more."));
     assert!(
         messages[1]["content"].as_str().unwrap().starts_with(&format!("q{} ", through.0 + 1)),
         "the rest follows"
@@ -446,6 +448,33 @@ async fn turns_that_do_not_fit_are_summarized_oldest_first() {
     let last = asked.last().unwrap();
     assert_eq!(turns_in(last), (covered + 1..=40).collect::<Vec<_>>());
     assert!(last["messages"][0].to_string().contains(&format!("Summary {}.", compacted.len())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn turns_before_a_long_message_are_summarized_before_it_is() {
+    let provider = Scripted::new(&[
+        Answer::Says("They spoke of q1 to q5."),
+        Answer::Says("And of q6."),
+        Answer::Says("fine"),
+    ]);
+    let mut prompt = Prompt::default();
+    for turn in 1..=7 {
+        let bytes = match turn {
+            6 => 1_500,
+            7 => 600,
+            _ => 150,
+        };
+        let text = format!("q{turn} {}", "z".repeat(bytes));
+        prompt.append(TurnId(turn), vec![PromptMessage::User(Message::text(text))]);
+    }
+    let recorder = run(&agent(&provider), prompt).await;
+    let covered: Vec<u64> = recorder.compacted.lock().unwrap().iter().map(|(_, through)| through.0).collect();
+    assert_eq!(covered, [5, 6]);
+    let asked = provider.asked();
+    assert_eq!(turns_in(&asked[0]), [1, 2, 3, 4, 5]);
+    assert!(asked[1].to_string().contains("They spoke of q1 to q5."), "{}", asked[1]);
+    assert_eq!(turns_in(&asked[1]), [6]);
+    assert!(asked[2].to_string().contains("And of q6."));
 }
 
 #[derive(Debug)]

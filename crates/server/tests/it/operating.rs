@@ -49,7 +49,7 @@ fn terminate(server: &testkit::trial::Process) {
 }
 
 /// Stops the server as its supervisor does.
-fn stop(stage: &mut Stage) {
+pub(crate) fn stop(stage: &mut Stage) {
     let mut server = stage.server.take().unwrap();
     terminate(&server);
     assert!(server.0.wait().unwrap().success());

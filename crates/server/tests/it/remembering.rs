@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use crate::operating::stop;
 use crate::peer::read;
 use crate::stage::{Stage, text};
 
@@ -165,4 +166,28 @@ fn a_model_with_a_narrower_window_reads_summaries_of_all_that_is_older() {
         assert!(answer.contains(needle), "{needle} is missing from: {answer}");
     }
     assert!(model.summaries() >= 2 && model.newest().bytes < 8_192 * 3);
+}
+
+#[test]
+fn undo_behind_the_turns_in_memory_leaves_a_sound_store() {
+    let model = Recall::new();
+    let mut stage = Stage::asking(model.url.clone(), 1_000_000);
+    let session = stage.client.create().unwrap();
+    for turn in 0..70 {
+        stage.answered(&session, &format!("turn {turn}"));
+    }
+    for _ in 0..66 {
+        stage.must("POST", &format!("/sessions/{session}/undo"), &json!({}));
+    }
+    stage.answered(&session, "turn 70");
+    let seen = stage.view(&session);
+    assert_eq!(model.newest().turns, [0, 1, 2, 3, 70]);
+    stop(&mut stage);
+    let verified = stage.setup.command().arg("verify").output().unwrap();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    stage.server = Some(stage.setup.serve().unwrap());
+    let count = |view: &Value| {
+        view["turns"].as_array().unwrap().len() as u64 + view["turns_before"].as_u64().unwrap()
+    };
+    assert_eq!((count(&stage.view(&session)), count(&seen)), (5, 5));
 }

@@ -22,6 +22,9 @@ const PAGES_MAX: i64 = 1_000;
 /// The most that the writing thread folds in one go: 16 MiB. The log is longer after a reader that held it for long.
 const OWN_PAGES_MAX: i64 = 4_000;
 
+/// The longest time that a clean stop waits for readers.
+const CLOSE_BUSY_MAX: Duration = Duration::from_millis(500);
+
 /// The pages of the log, and how many of them are folded into the file.
 #[derive(Debug, Clone, Copy)]
 struct Length {
@@ -224,6 +227,8 @@ impl Writer {
 
     /// Leaves everything in the one file, and records it.
     pub(super) fn fold_together(&self, connection: &Connection) -> Result<(), Fault> {
+        // A log that a reader keeps is emptied after the next start.
+        connection.busy_timeout(CLOSE_BUSY_MAX)?;
         if self.empty_log(connection)? {
             fault::hit("close.before_note")?;
             self.directory.note(Database::Logs, Left::Closed)?;
