@@ -132,7 +132,7 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
             checked(&message)?;
             // Whoever changes it, and where: its answer goes to where it came from.
             let from = plan.queued(turn)?.message.from.clone();
-            room_for_text(plan.waiting_bytes(Some(turn)) + message.text.len())?;
+            room_for_text(plan.waiting_bytes(Some(turn)) + message.size_bytes())?;
             let message = Message { from, ..message };
             plan.push(Event::QueuedEdited { turn, message, mode: None });
         }
@@ -281,7 +281,7 @@ fn checked(message: &Message) -> Result<(), Rejected> {
     if is_empty(message) {
         return Err(Rejected::EmptyMessage);
     }
-    if message.text.len() + message.model.as_ref().map_or(0, String::len) > MESSAGE_BYTES_MAX {
+    if message.size_bytes() > MESSAGE_BYTES_MAX {
         return Err(Rejected::MessageTooLong);
     }
     if message.attachments.len() > ATTACHMENTS_MAX {
@@ -354,13 +354,13 @@ impl<'a> Plan<'a> {
         if self.session.queue.len() >= QUEUE_MAX {
             return Err(Rejected::QueueFull);
         }
-        room_for_text(self.waiting_bytes(None) + message.text.len())
+        room_for_text(self.waiting_bytes(None) + message.size_bytes())
     }
 
-    /// Bytes of text that wait, without one message.
+    /// Bytes that wait, without one message.
     fn waiting_bytes(&self, except: Option<TurnId>) -> usize {
         let others = self.session.queue.iter().filter(|queued| Some(queued.turn) != except);
-        others.map(|queued| queued.message.text.len()).sum()
+        others.map(|queued| queued.message.size_bytes()).sum()
     }
 
     fn queued(&self, turn: TurnId) -> Result<&Queued, Rejected> {

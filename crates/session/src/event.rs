@@ -215,6 +215,12 @@ impl Message {
         Self { text: text.into(), ..Self::default() }
     }
 
+    /// Bytes of its text and of the names in it.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let names = self.attachments.iter().map(|file| file.name.len() + file.media_type.len());
+        self.text.len() + self.model.as_ref().map_or(0, String::len) + names.sum::<usize>()
+    }
+
     /// Leaves out where it was said.
     pub(crate) fn forget_place(&mut self) {
         (self.device, self.from) = (None, None);

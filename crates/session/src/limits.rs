@@ -44,7 +44,7 @@ pub const TAGS_MAX: usize = 20;
 /// Characters of a tag: it is shown whole in a line of the list.
 pub const TAG_CHARS_MAX: usize = 40;
 
-/// Bytes of one message's text.
+/// Bytes of one message: its text, and the names of its model and its files.
 pub const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Attachments on one message.

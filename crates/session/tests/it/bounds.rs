@@ -2,8 +2,8 @@
 
 use session::limits::{MESSAGE_BYTES_MAX, QUEUE_MIB_MAX, UNDONE_MAX};
 use session::{
-    Command, Context, Entry, Epoch, Message, PostMode, Progress, Rejected, Runs, Session, SessionId, Time,
-    UserId, decide, fold, refill,
+    Attachment, BlobHash, Command, Context, Entry, Epoch, Message, PostMode, Progress, Rejected, Runs,
+    Session, SessionId, Time, UserId, decide, fold, refill,
 };
 
 const MIB: usize = 1024 * 1024;
@@ -55,6 +55,17 @@ fn a_queue_holds_so_many_bytes_and_no_more() {
     assert_eq!(asked.ask(Command::EditQueued { turn, message: longer }), Err(Rejected::QueueFull));
     assert_eq!(asked.0.queue[0].message, shorter);
     assert!(asked.0.to_bytes().len() < (QUEUE_MIB_MAX + 1) * MIB);
+}
+
+#[test]
+fn names_of_files_count_towards_a_message() {
+    let mut asked = Asked::new();
+    let name = "n".repeat(MESSAGE_BYTES_MAX);
+    let (blob, media_type) = (BlobHash("b".to_owned()), "text/plain".to_owned());
+    let attachments = vec![Attachment { blob, name, media_type, size_bytes: 1 }];
+    let message = Message { attachments, ..Message::text("x") };
+    let posted = asked.ask(Command::PostMessage { message, mode: PostMode::Queue, key: None });
+    assert_eq!(posted, Err(Rejected::MessageTooLong));
 }
 
 #[test]
