@@ -30,7 +30,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
         }
     }
     bench.note("f.transcript_megabytes", transcript / 1e6, "as JSON");
-    bench.within("f.bytes_of_transcript", size / transcript, 2.0);
+    // The search index keeps the words of each text, about 1.3 bytes: FTS5 removes a text by its words.
+    bench.within("f.bytes_of_transcript", size / transcript, 3.5);
     Ok(())
 }
 
