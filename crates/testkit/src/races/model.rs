@@ -30,6 +30,8 @@ pub(super) struct Model {
     /// How many of them are only counted.
     before: usize,
     undone: Vec<Vec<Turn>>,
+    /// The last turn that a summary covers.
+    summarized: Option<u64>,
     queue: Vec<Waiting>,
     pub(super) open: Option<u64>,
     pub(super) messages: u64,
@@ -131,6 +133,7 @@ impl Model {
             "session_cleared" => {
                 self.turns.clear();
                 self.undone.clear();
+                self.summarized = None;
                 self.before = 0;
             }
             "answer_chosen" => self.choose(number(fields, "turn"), number(fields, "run")),
@@ -146,7 +149,8 @@ impl Model {
                     run.used = [run.used[0] + more[0], run.used[1] + more[1]];
                 }
             }
-            "step_started" | "context_compacted" => {}
+            "context_compacted" => self.summarized = Some(number(fields, "through")),
+            "step_started" => {}
             other => self.lost = Some(format!("the model does not know {other}")),
         }
     }
@@ -210,7 +214,9 @@ impl Model {
     fn hide(&mut self, from: u64) {
         let shown = &self.turns[self.before..];
         let Some(at) = shown.iter().position(|turn| turn.id == from) else { return };
-        self.undone.push(self.turns.split_off(self.before + at));
+        let hidden = self.turns.split_off(self.before + at);
+        self.summarized.take_if(|through| hidden.iter().any(|turn| turn.id == *through));
+        self.undone.push(hidden);
         if self.undone.len() > PUT_BACK_MAX {
             self.undone.remove(0);
         }
@@ -310,7 +316,7 @@ impl Model {
             }
             queued
         });
-        let head = json!({
+        let mut head = json!({
             "seq": self.seq,
             "title": self.title,
             "created_at": self.created,
@@ -323,6 +329,9 @@ impl Model {
             "run": self.open,
             "can_put_back": !self.undone.is_empty() && self.open.is_none(),
         });
+        if let Some(through) = self.summarized {
+            head["summarized_through"] = through.into();
+        }
         let turns = self.turns[self.before..].iter_mut().map(|turn| turn.rendered(strings)).collect();
         State { head: strings.keep(head.to_string()), turns }
     }
