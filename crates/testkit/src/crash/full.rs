@@ -5,9 +5,8 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
 
-use hub::CommandError;
+use hub::{Acknowledged, CommandError};
 use session::{Command, SessionId};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -15,15 +14,13 @@ use super::cases::{Tally, acked, verify, while_working};
 use super::child;
 use super::disk::{self, Disk};
 use super::points::{Counted, Place, play as life_of};
-use super::stage::{PATIENCE, Post, Stage, session_no};
+use super::stage::{PATIENCE, PAUSE, Post, Stage, session_no};
 use super::witness::{Asked, Line, say};
 use super::work::Life;
 
 /// Bytes of the disk, and those that only ends and marks may use.
 const DISK_BYTES: u64 = 24 << 20;
 const RESERVE_BYTES: u64 = 2 << 20;
-/// How long the store may take to notice that the disk is full, or not any more.
-const NOTICE: Duration = Duration::from_millis(150);
 
 /// How full the disk gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +42,7 @@ pub async fn play(directory: &Path, filler: &Path, rounds: u64) -> anyhow::Resul
         let fullness = if round % 2 == 0 { Fullness::ToReserve } else { Fullness::ToLastByte };
         stage.post(running, Post::keyed(&format!("m{round}a words=2000 slow=2 step"))).await;
         stage.turn(talking, &format!("m{round}b words=2")).await;
-        fill(directory, filler, fullness)?;
-        sleep(NOTICE).await;
-        refused(&stage, talking, round).await;
+        until_refused(&stage, talking, round, || fill(directory, filler, fullness)).await?;
         if stage.view(talking).await.is_none() || stage.view(running).await.is_none() {
             say(&Line::Broken { why: format!("round {round}: cannot be read while the disk is full") });
         }
@@ -62,9 +57,9 @@ pub async fn play(directory: &Path, filler: &Path, rounds: u64) -> anyhow::Resul
     Ok(())
 }
 
-/// Fills the disk up to a little below the reserve, or wholly.
+/// Grows the filler until the disk is full, or a little into its reserve.
 fn fill(directory: &Path, filler: &Path, fullness: Fullness) -> anyhow::Result<()> {
-    let mut file = File::create(filler)?;
+    let mut file = File::options().create(true).append(true).open(filler)?;
     let room = || -> anyhow::Result<u64> {
         let disk = nix::sys::statvfs::statvfs(directory)?;
         Ok(disk.blocks_available() * disk.fragment_size())
@@ -79,25 +74,50 @@ fn fill(directory: &Path, filler: &Path, fullness: Fullness) -> anyhow::Result<(
     Ok(())
 }
 
-/// A message that finds no room is refused before long, and says that nothing was kept.
-async fn refused(stage: &Stage, session: SessionId, round: u64) {
-    let text = format!("m{round}c words=2");
-    let post = Post::keyed(&text);
-    let (op, key) = (500_000 + round, session::MessageKey(text.clone()));
-    let what =
-        Asked::Post { session, text: text.clone(), mode: post.mode.clone(), key: Some(key), blob: None };
-    say(&Line::Ask { op, what });
-    match timeout(PATIENCE, stage.hub.open(session).submit(post.command())).await {
-        Ok(Err(CommandError::Unavailable { reason })) => {
-            say(&Line::Nak { op, nothing_kept: true, why: reason })
+/// With a disk kept full, a message is refused before long, and the answer says that nothing of it was kept.
+///
+/// The store looks at the disk ten times a second and empties its write-ahead log in the background, which frees space:
+/// messages accepted until then are acknowledged like any other, and the disk is filled again.
+async fn until_refused(
+    stage: &Stage,
+    session: SessionId,
+    round: u64,
+    fill: impl Fn() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    for attempt in 0_u64.. {
+        fill()?;
+        let text = format!("m{round}c{attempt} words=2");
+        let post = Post::keyed(&text);
+        let (op, key) = (500_000 + round * 10_000 + attempt, session::MessageKey(text.clone()));
+        let what =
+            Asked::Post { session, text: text.clone(), mode: post.mode.clone(), key: Some(key), blob: None };
+        say(&Line::Ask { op, what });
+        match timeout(PATIENCE, stage.hub.open(session).submit(post.command())).await {
+            Ok(Err(CommandError::Unavailable { reason })) => {
+                say(&Line::Nak { op, nothing_kept: true, why: reason });
+                return Ok(());
+            }
+            // A disk without any room fails the write itself; its outcome is unknown.
+            Ok(Err(error @ CommandError::Doubtful { .. })) => {
+                say(&Line::Nak { op, nothing_kept: false, why: error.to_string() });
+                return Ok(());
+            }
+            Ok(Ok(Acknowledged { seq, turn, .. })) if Instant::now() < until => {
+                say(&Line::Ack { op, seq, turn, session });
+                sleep(PAUSE).await;
+            }
+            Ok(other) => {
+                say(&Line::Broken { why: format!("round {round}: a full disk answers {other:?}") });
+                return Ok(());
+            }
+            Err(_) => {
+                say(&Line::Broken { why: format!("round {round}: a full disk does not answer") });
+                return Ok(());
+            }
         }
-        // A disk without any room fails the write itself, and then it is not known.
-        Ok(Err(error @ CommandError::Doubtful { .. })) => {
-            say(&Line::Nak { op, nothing_kept: false, why: error.to_string() });
-        }
-        Ok(other) => say(&Line::Broken { why: format!("round {round}: a full disk answers {other:?}") }),
-        Err(_) => say(&Line::Broken { why: format!("round {round}: a full disk does not answer") }),
     }
+    Ok(())
 }
 
 /// A run is stopped, also while the disk is full.

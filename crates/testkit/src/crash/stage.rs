@@ -26,7 +26,7 @@ use crate::refusing::RefusingStore;
 pub const PATIENCE: Duration = Duration::from_secs(12);
 /// How often a request that was not kept is asked again.
 const TRIES_MAX: u32 = 12;
-const PAUSE: Duration = Duration::from_millis(25);
+pub(super) const PAUSE: Duration = Duration::from_millis(25);
 /// Looks at a session whose interrupted run is still to resume.
 const RESUME_TRIES_MAX: u32 = 400;
 
