@@ -173,17 +173,10 @@ impl Agent {
         // Without a model there is nobody to ask.
         self.models.first()?;
         let mut spent = Spent::new();
-        let full_bytes = self.window().full_bytes();
-        history.extend(&mut prompt, full_bytes).await.ok()?;
         for _ in 0..window::CATCH_UPS_MAX {
-            if prompt.earlier.is_none() {
+            if self.catch_up(&mut prompt, history, &mut spent).await.ok()?.is_none() {
                 break;
             }
-            let oldest = history.oldest(&prompt, self.window().catch_up_bytes(&prompt)).await.ok()?;
-            let compaction = window::catch_up(&prompt, oldest, self.model(), self.window())?;
-            let summary = self.summarize(&compaction.question, &mut spent).await?;
-            cover(&mut prompt, summary, compaction.through);
-            history.extend(&mut prompt, full_bytes).await.ok()?;
         }
         // A summary covers everything up to its turn, so it cannot pass over turns that were not read.
         if prompt.earlier.is_some() {
@@ -232,8 +225,8 @@ impl Agent {
         asks
     }
 
-    /// Adds earlier turns until the window is full. Those that do not fit are summarised, oldest first, so that every turn
-    /// is in the prompt or in its summary.
+    /// Adds earlier turns until the window is full, and summarizes the others, so that every turn is in the prompt or in its
+    /// summary.
     async fn fill<S: Sink>(
         &self,
         prompt: &mut Prompt,
@@ -241,32 +234,42 @@ impl Agent {
         sink: &S,
         spent: &mut Spent,
     ) -> Result<Result<(), Unreadable>, Over> {
-        let full_bytes = self.window().full_bytes();
-        if let Err(unreadable) = history.extend(prompt, full_bytes).await {
-            return Ok(Err(unreadable));
-        }
         for _ in 0..window::CATCH_UPS_MAX {
-            if prompt.earlier.is_none() || self.limits.reached(spent).is_some() {
-                break;
-            }
-            let oldest = match history.oldest(prompt, self.window().catch_up_bytes(prompt)).await {
-                Ok(oldest) => oldest,
+            match self.catch_up(prompt, history, spent).await {
+                Ok(Some((summary, through))) => sink.compact(summary, through).await?,
+                Ok(None) => break,
                 Err(unreadable) => return Ok(Err(unreadable)),
-            };
-            let Some(compaction) = window::catch_up(prompt, oldest, self.model(), self.window()) else {
+            }
+            if self.limits.reached(spent).is_some() {
                 break;
-            };
-            let Some(summary) = self.summarize(&compaction.question, spent).await else { break };
-            sink.compact(summary.clone(), compaction.through).await?;
-            cover(prompt, summary, compaction.through);
-            if let Err(unreadable) = history.extend(prompt, full_bytes).await {
-                return Ok(Err(unreadable));
             }
         }
         if prompt.earlier.is_some() {
             tracing::warn!("the window is full; the oldest turns are left out of the prompt");
         }
         Ok(Ok(()))
+    }
+
+    /// Adds earlier turns until the window is full, and summarizes the oldest of those that do not fit. Returns the summary
+    /// and the last turn that it covers, or `None` if every turn fits or the model gives no summary.
+    async fn catch_up(
+        &self,
+        prompt: &mut Prompt,
+        history: &dyn History,
+        spent: &mut Spent,
+    ) -> Result<Option<(String, TurnId)>, Unreadable> {
+        let window = self.window();
+        history.extend(prompt, window.full_bytes()).await?;
+        if prompt.earlier.is_none() {
+            return Ok(None);
+        }
+        let oldest = history.oldest(prompt, window.catch_up_bytes(prompt)).await?;
+        let Some(compaction) = window::catch_up(prompt, oldest, self.model(), window) else {
+            return Ok(None);
+        };
+        let Some(summary) = self.summarize(&compaction.question, spent).await else { return Ok(None) };
+        cover(prompt, summary.clone(), compaction.through);
+        Ok(Some((summary, compaction.through)))
     }
 
     /// Asks the model for a summary. Returns `None` if it gives none.

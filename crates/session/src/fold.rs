@@ -532,7 +532,7 @@ fn hide_from(session: &mut Session, from: TurnId, hides: Option<u64>) {
     bound_undone(&mut session.undone);
 }
 
-/// Drops the oldest turns of all undo steps but the latest beyond the bound. Once put back, they are read from the log.
+/// Bounds the content of all undo steps but the latest: the oldest turns go first, and stay in the log.
 fn bound_undone(undone: &mut [Undone]) {
     let Some((_, earlier)) = undone.split_last_mut() else { return };
     let mut size_bytes: usize = earlier.iter().flat_map(|step| &step.turns).map(Turn::size_bytes).sum();
@@ -544,11 +544,11 @@ fn bound_undone(undone: &mut [Undone]) {
     }
 }
 
-/// Shows the turns that were hidden last again.
+/// Redoes the latest undo step.
 fn put_back(session: &mut Session) {
     let Some(Undone { turns, before, .. }) = session.undone.pop() else { return };
     if before > 0 {
-        // The turns in the state are the newest without a gap, and some of those put back are not here.
+        // The state holds a gapless range up to the newest turn, and the step lacks its oldest turns.
         session.turns_before += before + session.turns.len() as u64;
         session.turns.clear();
     }

@@ -279,7 +279,7 @@ impl Shared {
         self.directory.join("search.db")
     }
 
-    /// Opens the connections of all readers, anew if there are any.
+    /// Opens a connection for each reader, in place of earlier ones.
     fn open_readers(&self) -> Result<(), Fault> {
         let open = || connect_to_read(&self.database()).and_then(open_files);
         let opened = std::iter::repeat_with(open).take(READERS_MAX).collect::<Result<_, Fault>>()?;

@@ -104,7 +104,7 @@ fn phrase(part: &str) -> Option<Phrase> {
 }
 
 impl Phrase {
-    /// Whether the phrase stands at the beginning of some words.
+    /// Whether `words` start with the phrase.
     fn begins<T: AsRef<str>>(&self, words: &[T]) -> bool {
         let Some((last, before)) = self.words.split_last() else { return false };
         let Some((found, ahead)) = words.get(..self.words.len()).and_then(<[T]>::split_last) else {

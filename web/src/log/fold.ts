@@ -168,7 +168,7 @@ const ARMS: Apply = {
     const undone = state.undone.slice(0, -1);
     const before = last.before ?? 0;
     if (before === 0) return bound({ ...state, turns: [...state.turns, ...last.turns], undone });
-    // The turns in the state are the newest without a gap, and some of those put back are not here.
+    // The state holds a gapless range up to the newest turn, and the step lacks its oldest turns.
     const turns_before = state.turns_before + before + state.turns.length;
     return bound({ ...state, turns: last.turns, turns_before, undone });
   },

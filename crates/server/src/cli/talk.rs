@@ -121,7 +121,7 @@ impl Teller {
         self.stream(text, false)
     }
 
-    /// Joins the continuation to what was printed, and prints what that adds. Until it adds anything, the seam stays open.
+    /// Joins the continuation to the printed text, and prints the new part. The seam stays open until there is one.
     fn join(&mut self, stage: Stage) -> io::Result<()> {
         let Some(continuation) = self.continuation.take() else { return Ok(()) };
         let printed = self.said.len();

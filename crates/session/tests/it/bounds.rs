@@ -1,41 +1,16 @@
 //! The state stays small for large messages, long queues and many undo steps.
 
 use session::limits::{MESSAGE_BYTES_MAX, QUEUE_MIB_MAX, UNDONE_MAX};
-use session::{
-    Attachment, BlobHash, Command, Context, Entry, Epoch, Message, PostMode, Progress, Rejected, Runs,
-    Session, SessionId, Time, UserId, decide, fold, refill,
-};
+use session::{Attachment, BlobHash, Command, Message, PostMode, Progress, Rejected, TurnId, refill};
+
+use crate::asked::Asked;
 
 const MIB: usize = 1024 * 1024;
 
-struct Asked(Session);
-
 impl Asked {
-    fn new() -> Self {
-        let mut asked = Self(Session::default());
-        let id = SessionId(uuid::Uuid::nil());
-        asked.ask(Command::Create { id, title: None, after: None, user: UserId::FIRST }).unwrap();
-        asked
-    }
-
-    fn ask(&mut self, command: Command) -> Result<(), Rejected> {
-        let context =
-            Context { now: Time(0), spool: None, runs: Runs::Allowed, chat: false, resume_within_micros: 0 };
-        for event in decide(&self.0, command, &context)?.events {
-            let entry = Entry::seal(&self.0.link, Time(0), Epoch(1), event);
-            fold(&mut self.0, &entry);
-        }
-        Ok(())
-    }
-
-    fn post(&mut self, bytes: usize) -> Result<(), Rejected> {
+    fn post(&mut self, bytes: usize) -> Result<TurnId, Rejected> {
         let message = Message::text("x".repeat(bytes));
-        self.ask(Command::PostMessage { message, mode: PostMode::Queue, key: None })
-    }
-
-    fn bring(&mut self, progress: Progress) {
-        let run = self.0.open_run.unwrap();
-        self.ask(Command::Progress { run, progress }).unwrap();
+        self.try_ask(Command::PostMessage { message, mode: PostMode::Queue, key: None })
     }
 }
 
@@ -49,10 +24,10 @@ fn a_queue_holds_so_many_bytes_and_no_more() {
     assert_eq!(asked.post(1), Err(Rejected::QueueFull));
     let turn = asked.0.queue[0].turn;
     let shorter = Message::text("short");
-    asked.ask(Command::EditQueued { turn, message: shorter.clone() }).unwrap();
+    asked.ask(Command::EditQueued { turn, message: shorter.clone() });
     asked.post(MIB).unwrap();
     let longer = Message::text("x".repeat(MESSAGE_BYTES_MAX));
-    assert_eq!(asked.ask(Command::EditQueued { turn, message: longer }), Err(Rejected::QueueFull));
+    assert_eq!(asked.try_ask(Command::EditQueued { turn, message: longer }), Err(Rejected::QueueFull));
     assert_eq!(asked.0.queue[0].message, shorter);
     assert!(asked.0.to_bytes().len() < (QUEUE_MIB_MAX + 1) * MIB);
 }
@@ -64,7 +39,7 @@ fn names_of_files_count_towards_a_message() {
     let (blob, media_type) = (BlobHash("b".to_owned()), "text/plain".to_owned());
     let attachments = vec![Attachment { blob, name, media_type, size_bytes: 1 }];
     let message = Message { attachments, ..Message::text("x") };
-    let posted = asked.ask(Command::PostMessage { message, mode: PostMode::Queue, key: None });
+    let posted = asked.try_ask(Command::PostMessage { message, mode: PostMode::Queue, key: None });
     assert_eq!(posted, Err(Rejected::MessageTooLong));
 }
 
@@ -78,7 +53,7 @@ fn undo_steps_of_large_turns_leave_the_state_small_and_their_number_right() {
         turns.push(asked.0.turns.back().unwrap().clone());
     }
     for left in (0..UNDONE_MAX).rev() {
-        asked.ask(Command::Undo { from: None }).unwrap();
+        asked.ask(Command::Undo { from: None });
         assert_eq!(asked.0.turns.len() as u64 + asked.0.turns_before, left as u64);
         if asked.0.wants_refill() {
             refill(&mut asked.0, turns[..left].iter().rev().cloned());
@@ -86,7 +61,7 @@ fn undo_steps_of_large_turns_leave_the_state_small_and_their_number_right() {
         assert!(asked.0.to_bytes().len() < MIB, "{}", asked.0.to_bytes().len());
     }
     for back in 1..=UNDONE_MAX {
-        asked.ask(Command::PutBack).unwrap();
+        asked.ask(Command::PutBack);
         assert_eq!(asked.0.turns.len() as u64 + asked.0.turns_before, back as u64);
     }
 }
@@ -98,7 +73,7 @@ fn many_large_answers_of_one_turn_leave_the_state_small() {
     for _ in 0..20 {
         asked.bring(Progress::Text("y".repeat(MIB / 4)));
         asked.bring(Progress::Completed);
-        asked.ask(Command::Retry).unwrap();
+        asked.ask(Command::Retry);
     }
     assert!(asked.0.to_bytes().len() < 2 * MIB, "{}", asked.0.to_bytes().len());
 }

@@ -3,44 +3,15 @@
 use session::event::CallStatus;
 use session::limits::{PROMPT_BYTES_MAX, PROMPT_RESULT_BYTES_MAX};
 use session::{
-    CallNo, Command, Context, EarlierRange, Entry, Epoch, Message, Outcome, PostMode, Progress, Prompt,
-    PromptMessage, PromptTurn, RunId, Runs, Seq, Session, SessionId, Time, TurnId, UserId, decide, fold,
-    prompt,
+    CallNo, Command, EarlierRange, Message, Outcome, PostMode, Progress, Prompt, PromptMessage, PromptTurn,
+    Seq, TurnId, prompt,
 };
 
-/// A session that is asked one thing after another.
-struct Asked(Session);
+use crate::asked::Asked;
 
 impl Asked {
-    fn new() -> Self {
-        let mut asked = Self(Session::default());
-        asked.ask(Command::Create {
-            id: SessionId(uuid::Uuid::nil()),
-            title: None,
-            after: None,
-            user: UserId::FIRST,
-        });
-        asked
-    }
-
-    fn ask(&mut self, command: Command) -> TurnId {
-        let context =
-            Context { now: Time(0), spool: None, runs: Runs::Allowed, chat: false, resume_within_micros: 0 };
-        let decision = decide(&self.0, command, &context).unwrap();
-        for event in decision.events {
-            let entry = Entry::seal(&self.0.link, Time(0), Epoch(1), event);
-            fold(&mut self.0, &entry);
-        }
-        decision.accepted.turn.unwrap_or_default()
-    }
-
     fn say(&mut self, text: &str, mode: PostMode) -> TurnId {
         self.ask(Command::PostMessage { message: Message::text(text), mode, key: None })
-    }
-
-    fn bring(&mut self, progress: Progress) {
-        let run: RunId = self.0.open_run.unwrap();
-        self.ask(Command::Progress { run, progress });
     }
 
     fn call(&mut self, call: u32, tool: &str) {

@@ -76,7 +76,7 @@ fn a_page_of_every_turn_of_a_story_shows_what_the_state_shows() {
         let (_, script) = play(&fs::read_to_string(&path).unwrap());
         for turn in &script.session.turns {
             let mut page = fold_turn(turn.id, &script.entries).unwrap();
-            // The page also has the answers that the state let go.
+            // The page also holds the answers that the state dropped.
             page.runs.retain(|run| turn.run(run.id).is_some());
             assert_eq!(page, *turn, "{}", path.display());
         }

@@ -146,7 +146,7 @@ pub fn document(entry: &Entry, answer: impl FnOnce(RunId) -> String) -> Option<D
             (TurnId(entry.seq.0), DocumentKind::Message, message.text.clone())
         }
         Event::QueuedEdited { turn, message, .. } => (*turn, DocumentKind::Message, message.text.clone()),
-        // What is still being recovered is indexed once that is settled.
+        // A run that is being recovered is indexed once its recovery settles.
         Event::RunEnded { end: RunEnd::Interrupted { recovering: true, .. }, .. } => return None,
         Event::RunEnded { turn, run, .. } | Event::RecoverySettled { turn, run, .. } => {
             (*turn, DocumentKind::Answer(*run), answer(*run))

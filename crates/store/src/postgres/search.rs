@@ -203,7 +203,7 @@ fn expression(phrases: &[Phrase]) -> String {
     words.join(" & ")
 }
 
-/// Returns the phrases of several words as they stand in `text`, between spaces.
+/// Returns the phrases of more than one word, formatted like `text`: each word between spaces.
 fn in_order(phrases: &[Phrase]) -> Vec<String> {
     let several = phrases.iter().filter(|phrase| phrase.words.len() > 1);
     let written = several.map(|phrase| match phrase.ending {

@@ -122,7 +122,7 @@ impl Checkpointer {
 enum Folding {
     /// The thread beside; the log is emptied when it is done.
     Beside,
-    /// It is done; the writing thread folds what was written meanwhile.
+    /// The writing thread, for pages written since the checkpoint thread finished.
     Here,
 }
 

@@ -162,7 +162,7 @@ async fn a_transient_error_of_the_projector_damages_nothing() {
         let store = SqliteStore::open(settings(directory.path())).unwrap();
         fault::fail_next(point);
         if point == "project.connect" {
-            // A connection that met an error is opened anew.
+            // The projector reopens its connection after an error.
             fault::panic_next("project.read");
         }
         let mut author = Author::create(&store, session_id(1)).await;

@@ -62,37 +62,41 @@ async fn a_reader_holds_up_no_append_and_no_erase() {
     author.assert_read(&store).await;
 }
 
+/// Erases a session whose bytes a reader keeps in the log.
+async fn erase_beside_a_reader(directory: &Path) -> (SqliteStore, Connection) {
+    let store = SqliteStore::open(settings(directory)).unwrap();
+    let mut doomed = Author::create(&store, session_id(1)).await;
+    doomed.turn(&store, MARKER, "an answer").await;
+    let reader = hold(directory);
+    store.erase(doomed.claim).await.unwrap();
+    (store, reader)
+}
+
+/// Waits until the store has emptied the log by itself: nobody asks it for anything.
+async fn until_scrubbed(directory: &Path) {
+    while is_in_log(directory, MARKER) {
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn erased_bytes_leave_the_log_once_the_reader_is_gone() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open(settings(directory.path())).unwrap();
-    let mut doomed = Author::create(&store, session_id(1)).await;
-    doomed.turn(&store, MARKER, "an answer").await;
-    let reader = hold(directory.path());
-    store.erase(doomed.claim).await.unwrap();
+    let (store, reader) = erase_beside_a_reader(directory.path()).await;
     assert!(is_in_log(directory.path(), MARKER));
     drop(reader);
-    // Nobody asks for anything: the store looks by itself.
-    while is_in_log(directory.path(), MARKER) {
-        tokio::task::yield_now().await;
-    }
+    until_scrubbed(directory.path()).await;
     drop(store);
 }
 
 #[tokio::test]
 async fn erased_bytes_leave_the_log_after_a_restart_beside_the_reader() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open(settings(directory.path())).unwrap();
-    let mut doomed = Author::create(&store, session_id(1)).await;
-    doomed.turn(&store, MARKER, "an answer").await;
-    let reader = hold(directory.path());
-    store.erase(doomed.claim).await.unwrap();
+    let (store, reader) = erase_beside_a_reader(directory.path()).await;
     drop(store);
     let store = SqliteStore::open(settings(directory.path())).unwrap();
     assert!(is_in_log(directory.path(), MARKER));
     drop(reader);
-    while is_in_log(directory.path(), MARKER) {
-        tokio::task::yield_now().await;
-    }
+    until_scrubbed(directory.path()).await;
     drop(store);
 }

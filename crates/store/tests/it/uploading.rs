@@ -19,7 +19,7 @@ fn file_of(directory: &Path, blob: &BlobHash) -> PathBuf {
 }
 
 #[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "the upload waits while the test goes on")]
+#[expect(clippy::disallowed_methods, reason = "the upload blocks while the test continues")]
 async fn an_upload_that_waits_for_the_disk_holds_up_no_append() {
     let directory = TempDir::new().unwrap();
     let store = Arc::new(SqliteStore::open(settings(directory.path())).unwrap());

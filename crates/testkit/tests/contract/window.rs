@@ -113,7 +113,7 @@ fn c22_undo_reaches_every_visible_turn() {
     let session = cold(&mut world, &session);
     let view = world.view(&session);
     assert_eq!(view.turns.len(), 1);
-    assert!(view.turns[0].message.text == "one", "the first turn is put back first");
+    assert!(view.turns[0].message.text == "one", "redo restores the first turn first");
     for turns in 2..=4 {
         world.submit(&session, Command::PutBack);
         let view = world.view(&session);

@@ -154,7 +154,7 @@ pub(super) fn hold_of_the_log(entries: &[Entry]) {
     }
 }
 
-/// A page of a turn shows what the state shows, and the answers that the state let go.
+/// A page of a turn holds every run of the state, and the answers that the state dropped.
 pub(super) fn pages_are_like_the_state(session: &Session, entries: &[Entry]) {
     for turn in &session.turns {
         let from = entries.iter().skip_while(|entry| entry.seq.0 < turn.id.0);
