@@ -1,8 +1,6 @@
 //! What others hold to submit to a session and to follow it.
 
-use session::{
-    Command, Hash, RunId, Seq, Session, SessionId, Turn, TurnId, TurnView, View, fold_turn, turn_view,
-};
+use session::{Command, RunId, Seq, Session, SessionId, Turn, TurnId, TurnView, View, fold_turn, turn_view};
 use store::TurnRow;
 use tokio::sync::oneshot;
 
@@ -168,17 +166,17 @@ impl SessionHandle {
         Ok(Follower::new(self.hub.shared_store(), self.clone(), opened.session, after))
     }
 
-    /// The same for a reader that knows which entry it has there. A disk that lied, or a backup that was restored, can give
-    /// a number to another one.
+    /// The same for a reader that knows which entry it has there, by its hash or the beginning of it. After a disk that
+    /// ignored a sync, or a backup that was restored, the number may stand for another entry.
     ///
     /// # Errors
     /// Also when the log has another entry there.
-    pub async fn follow_link(&self, after: Seq, hash: Hash) -> Result<Follower, FollowError> {
+    pub async fn follow_link(&self, after: Seq, hash: &[u8]) -> Result<Follower, FollowError> {
         let follower = self.follow(after).await?;
         if after > Seq(0) {
             let read = self.hub.store().read(self.session, Seq(after.0 - 1), 1).await;
             let there = read.map_err(CommandError::from)?.first().map(|entry| entry.link().hash);
-            if there != Some(hash) {
+            if !there.is_some_and(|there| there.0.starts_with(hash)) {
                 return Err(FollowError::AnotherLog { after });
             }
         }

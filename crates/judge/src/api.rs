@@ -162,7 +162,7 @@ impl Follower {
 
 fn parse(text: &str) -> Brought {
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-    match (field("event"), field("id").and_then(|id| id.parse().ok()), field("data")) {
+    match (field("event"), field("id").and_then(|id| id.split('.').next()?.parse().ok()), field("data")) {
         (Some("entry"), Some(seq), Some(data)) => Brought::Entry(Shown { seq, data: data.to_owned() }),
         (Some("caught_up"), ..) => Brought::CaughtUp,
         _ => Brought::Other,

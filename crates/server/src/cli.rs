@@ -25,6 +25,7 @@ use clap::{Parser, Subcommand};
 use uuid::Uuid;
 
 use crate::config::{self, Config};
+use crate::cursor::Cursor;
 
 /// Conversations with AI agents that never lose a turn.
 #[derive(Debug, Parser)]
@@ -70,9 +71,9 @@ enum Command {
     /// Print what happens in a session, an entry a line, for as long as it goes on.
     Tail {
         session: Uuid,
-        /// Begin after this entry.
-        #[arg(long, default_value_t = 0)]
-        after: u64,
+        /// Begin after this entry, named by its number or by the id of its event.
+        #[arg(long, default_value = "0")]
+        after: Cursor,
         /// End once everything that happened so far is printed.
         #[arg(long)]
         once: bool,

@@ -32,6 +32,7 @@ mod app;
 mod ceremonies;
 mod cli;
 mod config;
+mod cursor;
 mod device;
 mod excerpt;
 mod export;

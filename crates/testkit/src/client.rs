@@ -99,7 +99,19 @@ impl Client {
     /// When the server says no.
     pub fn follow(&self, session: &str, after: Option<u64>) -> anyhow::Result<Stream> {
         let cursor = after.map_or_else(String::new, |after| format!("last-event-id: {after}\r\n"));
-        let mut socket = self.connect("GET", &format!("/sessions/{session}/events"), &cursor, "")?;
+        self.follow_from(session, &cursor)
+    }
+
+    /// Opens the stream after the event with this id.
+    ///
+    /// # Errors
+    /// When the server says no.
+    pub fn follow_after(&self, session: &str, id: &str) -> anyhow::Result<Stream> {
+        self.follow_from(session, &format!("last-event-id: {id}\r\n"))
+    }
+
+    fn follow_from(&self, session: &str, cursor: &str) -> anyhow::Result<Stream> {
+        let mut socket = self.connect("GET", &format!("/sessions/{session}/events"), cursor, "")?;
         let mut head = Vec::new();
         let mut byte = [0];
         while !head.ends_with(b"\r\n\r\n") {
@@ -128,7 +140,10 @@ pub struct Stream {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
     pub name: String,
+    /// The number of the entry.
     pub id: Option<u64>,
+    /// The whole id, as a reader names it to resume.
+    pub cursor: Option<String>,
     pub data: String,
 }
 
@@ -199,7 +214,10 @@ pub fn parse(text: &str) -> Event {
     for line in text.lines() {
         match line.split_once(": ") {
             Some(("event", name)) => name.clone_into(&mut event.name),
-            Some(("id", id)) => event.id = id.parse().ok(),
+            Some(("id", id)) => {
+                event.id = id.split('.').next().and_then(|number| number.parse().ok());
+                event.cursor = Some(id.to_owned());
+            }
             Some(("data", data)) => data.clone_into(&mut event.data),
             _ => {}
         }

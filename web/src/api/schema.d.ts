@@ -1063,10 +1063,10 @@ export interface paths {
         };
         /**
          * A session as it happens.
-         * @description Without a cursor: `snapshot` (the session as `GET` gives it, with the entry's number as id), `caught_up`, then
-         *     entries as they come. With one: every `entry` after it, `caught_up`, then entries as they come. Each `entry` has its
-         *     number as id; `heartbeat` has none. A cursor beyond the end is an error. A reader that is too slow gets `cut_off` and
-         *     resumes with the last id it has.
+         * @description Without a cursor: `snapshot` (the session as `GET` gives it, with the id of its newest entry), `caught_up`, then
+         *     entries as they come. With one: every `entry` after it, `caught_up`, then entries as they come. The id of an `entry` is
+         *     its number and the beginning of its hash; `heartbeat` has none. A cursor beyond the end is an error, and so is one whose
+         *     hash is of another entry. A reader that is too slow gets `cut_off` and resumes with the last id it has.
          */
         get: operations["of_session"];
         put?: never;
@@ -5334,12 +5334,16 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Last-Event-ID"?: number | null;
+                "Last-Event-ID"?: string | null;
             };
             path: {
                 session: string;
-                /** @description Begin after this entry; 0 is the whole log. `Last-Event-ID` says the same and goes first. */
-                after: number | null;
+                /**
+                 * @description Begin after this entry, named by its number or by the id of its event; 0 is the whole log. `Last-Event-ID` says the
+                 *     same and goes first.
+                 * @example 13.9f86d081
+                 */
+                after: string | null;
             };
             cookie?: never;
         };

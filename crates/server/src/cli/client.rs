@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::config::{Config, config_directory, environment};
+use crate::cursor::Cursor;
 
 /// Pause before the server is asked again.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -53,7 +54,7 @@ impl ApiError {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Event {
     pub(crate) name: String,
-    pub(crate) id: Option<u64>,
+    pub(crate) id: Option<Cursor>,
     pub(crate) data: String,
 }
 
@@ -175,7 +176,7 @@ impl Client {
     ///
     /// # Errors
     /// When the stream cannot be had.
-    pub(crate) async fn follow(&self, session: Uuid, after: u64) -> Result<Events, ApiError> {
+    pub(crate) async fn follow(&self, session: Uuid, after: Cursor) -> Result<Events, ApiError> {
         let request = self.request(Method::GET, &format!("/sessions/{session}/events?after={after}"));
         let reply = request.send().await.map_err(|error| ApiError::Away(error.without_url().to_string()))?;
         let status = reply.status();

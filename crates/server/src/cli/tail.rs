@@ -4,10 +4,17 @@ use std::process::ExitCode;
 
 use uuid::Uuid;
 
+use crate::cursor::Cursor;
+
 use super::client::{Client, Pause};
 use super::terminal::{escaped, remark, say};
 
-pub(crate) async fn run(client: Client, session: Uuid, after: u64, once: bool) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(
+    client: Client,
+    session: Uuid,
+    after: Cursor,
+    once: bool,
+) -> anyhow::Result<ExitCode> {
     let mut cursor = after;
     let mut pause = Pause::default();
     loop {

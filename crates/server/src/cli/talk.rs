@@ -13,6 +13,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
+use crate::cursor::Cursor;
+
 use super::client::{Client, Pause};
 use super::terminal::{plain, remark, say};
 
@@ -210,7 +212,7 @@ pub(crate) async fn follow_turn(
     turn: u64,
     teller: &mut Teller,
 ) -> anyhow::Result<Shown> {
-    let mut cursor = turn.saturating_sub(1);
+    let mut cursor = Cursor::number(turn.saturating_sub(1));
     let mut ours = None;
     let mut ended = None;
     let mut pause = Pause::default();
@@ -228,7 +230,7 @@ pub(crate) async fn follow_turn(
                 let entry: Value = serde_json::from_str(&event.data)?;
                 let started = &entry["event"]["run_started"];
                 if started["turn"].as_u64() == Some(turn) {
-                    (ours, ended) = (Some(id), None);
+                    (ours, ended) = (Some(id.seq.0), None);
                 }
                 // Other turns of the session are somebody else's business.
                 let about_ours = started["turn"].as_u64() == Some(turn) || run_of(&entry) == ours;
@@ -363,7 +365,7 @@ async fn wait_until_quiet(shared: &Shared) {
 /// Tells everything that happens in the session, through every restart.
 async fn follow(shared: Arc<Shared>, from: u64) {
     let mut teller = Teller::prompting(from);
-    let mut cursor = 0;
+    let mut cursor = Cursor::number(0);
     let mut pause = Pause::default();
     loop {
         match shared.client.follow(shared.session, cursor).await {
@@ -383,7 +385,7 @@ async fn follow(shared: Arc<Shared>, from: u64) {
                     }
                     shared.run.store(teller.run.unwrap_or(0), Ordering::Release);
                     cursor = id;
-                    shared.told.send_replace(cursor);
+                    shared.told.send_replace(cursor.seq.0);
                 }
             }
             Err(error) if error.is_passing() => {}

@@ -1,5 +1,5 @@
 //! Server-sent events: what a reader is sent, and how a stream of them ends. Data is JSON on one line and ids are
-//! integers, so that no content can forge an event.
+//! numbers and hashes, so that no content can forge an event.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -14,6 +14,8 @@ use hub::{Alarm, Change, Followed, Follower, ListFollower};
 use serde::Serialize;
 use tokio::time::Instant;
 
+use crate::cursor::Cursor;
+
 use super::desk::OpenStream;
 use super::wire::{EntryBody, Line};
 
@@ -25,7 +27,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const BEAT: &[u8] = b"event: heartbeat\ndata: {}\n\n";
 
 /// Writes one event.
-pub(crate) fn event(out: &mut BytesMut, name: &str, id: Option<u64>, data: &impl Serialize) {
+pub(crate) fn event(out: &mut BytesMut, name: &str, id: Option<Cursor>, data: &impl Serialize) {
     out.put_slice(b"event: ");
     out.put_slice(name.as_bytes());
     if let Some(id) = id {
@@ -129,7 +131,7 @@ pub(crate) fn entries(
 fn write(out: &mut BytesMut, followed: &Followed) {
     match followed {
         Followed::Entry(entry) => {
-            event(out, "entry", Some(entry.seq.0), &EntryBody::from(entry.as_ref()));
+            event(out, "entry", Some(entry.link().into()), &EntryBody::from(entry.as_ref()));
         }
         Followed::CaughtUp => event(out, "caught_up", None, &serde_json::json!({})),
     }

@@ -24,6 +24,26 @@ fn a_stream_begins_with_a_snapshot_and_goes_on_live() {
     stream.until("run_ended").unwrap();
 }
 
+/// After a restored backup, the number of an entry may be another entry's.
+#[test]
+fn a_stream_does_not_go_on_in_another_log() {
+    let stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    stage.answered(&session, "say 2 of one");
+    let mut stream = stage.client.follow(&session, Some(0)).unwrap();
+    let first = stream.event().unwrap().unwrap();
+    let second = stream.event().unwrap().unwrap();
+    let (first, second) = (first.cursor.unwrap(), second.cursor.unwrap());
+    let mut resumed = stage.client.follow_after(&session, &first).unwrap();
+    assert_eq!(resumed.event().unwrap().unwrap().cursor, Some(second.clone()));
+    let (_, hash) = second.split_once('.').unwrap();
+    let path = format!("/sessions/{session}/events?after=1.{hash}");
+    let reply = stage.ask("GET", &path, &json!({}));
+    assert_eq!((reply.status, reply.body["code"].as_str()), (409, Some("another_log")));
+    let refused = stage.client.follow_after(&session, &format!("1.{hash}")).unwrap_err();
+    assert_eq!(refused.to_string(), "no stream: HTTP/1.1 409 Conflict");
+}
+
 #[test]
 fn a_cursor_that_cannot_be_is_refused() {
     let stage = Stage::new();
@@ -34,6 +54,8 @@ fn a_cursor_that_cannot_be_is_refused() {
         ("?after=18446744073709551615", 409, "beyond_end"),
         ("?after=-1", 400, "bad_request"),
         ("?after=x", 400, "bad_request"),
+        ("?after=1.", 400, "bad_request"),
+        ("?after=1.xyz", 400, "bad_request"),
         ("?after=1&more=1", 400, "bad_request"),
     ] {
         let reply = stage.ask("GET", &path(rest), &json!({}));

@@ -5,10 +5,11 @@ use axum::response::Response;
 use bytes::BytesMut;
 use hub::Shelf;
 use serde::Deserialize;
-use session::Seq;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
 use uuid::Uuid;
+
+use crate::cursor::Cursor;
 
 use super::super::desk::{Desk, Narrow};
 use super::super::error::{ErrorCode, Problem};
@@ -28,18 +29,20 @@ pub(crate) fn add(gate: Gate) -> Gate {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 struct EventsAsked {
-    /// Begin after this entry; 0 is the whole log. `Last-Event-ID` says the same and goes first.
-    after: Option<u64>,
+    /// Begin after this entry, named by its number or by the id of its event; 0 is the whole log. `Last-Event-ID` says the
+    /// same and goes first.
+    #[param(value_type = Option<String>, example = "13.9f86d081")]
+    after: Option<Cursor>,
 }
 
 /// A session as it happens.
 ///
-/// Without a cursor: `snapshot` (the session as `GET` gives it, with the entry's number as id), `caught_up`, then
-/// entries as they come. With one: every `entry` after it, `caught_up`, then entries as they come. Each `entry` has its
-/// number as id; `heartbeat` has none. A cursor beyond the end is an error. A reader that is too slow gets `cut_off` and
-/// resumes with the last id it has.
+/// Without a cursor: `snapshot` (the session as `GET` gives it, with the id of its newest entry), `caught_up`, then
+/// entries as they come. With one: every `entry` after it, `caught_up`, then entries as they come. The id of an `entry` is
+/// its number and the beginning of its hash; `heartbeat` has none. A cursor beyond the end is an error, and so is one whose
+/// hash is of another entry. A reader that is too slow gets `cut_off` and resumes with the last id it has.
 #[utoipa::path(get, path = "/api/v1/sessions/{session}/events", tag = "events",
-    params(("session" = Uuid, Path), EventsAsked, ("Last-Event-ID" = Option<u64>, Header)), security(("token" = [])),
+    params(("session" = Uuid, Path), EventsAsked, ("Last-Event-ID" = Option<String>, Header)), security(("token" = [])),
     responses((status = 200, content_type = "text/event-stream"), (status = "default", body = Problem)))]
 async fn of_session(
     desk: Desk,
@@ -51,25 +54,28 @@ async fn of_session(
     let cursor = match headers.get("last-event-id") {
         None => asked.after,
         Some(value) => {
-            let number = value.to_str().ok().and_then(|text| text.parse().ok());
-            let wrong =
-                || Problem::new(ErrorCode::BadRequest, "Last-Event-ID is not the number of an entry.");
-            Some(number.ok_or_else(wrong)?)
+            let cursor = value.to_str().ok().and_then(|text| text.parse().ok());
+            let wrong = || Problem::new(ErrorCode::BadRequest, "Last-Event-ID is not the id of an event.");
+            Some(cursor.ok_or_else(wrong)?)
         }
     };
     let mut begun = BytesMut::new();
     let after = match cursor {
-        Some(after) => Seq(after),
+        Some(after) => after,
         None => {
-            let mut view = handle.view().await?;
+            let state = handle.state().await?;
+            let mut view = session::view(&state);
             view.project = desk.shown(view.project)?;
-            let seq = view.seq;
-            sse::event(&mut begun, "snapshot", Some(seq.0), &SessionBody { session, view });
-            seq
+            let cursor = Cursor::from(state.link);
+            sse::event(&mut begun, "snapshot", Some(cursor), &SessionBody { session, view });
+            cursor
         }
     };
     let stream = desk.open_stream()?;
-    let follower = handle.follow(after).await?;
+    let follower = match after.hash {
+        Some(hash) => handle.follow_link(after.seq, &hash).await?,
+        None => handle.follow(after.seq).await?,
+    };
     Ok(sse::reply(sse::entries(follower, begun, stream)))
 }
 

@@ -290,7 +290,7 @@ async fn begin(desk: &Desk, session: Uuid, after: Option<Cursor>) -> Result<(Mes
     let handle = desk.session(session).await?;
     if let Some((after, hash)) = after {
         let follower = match hash {
-            Some(hash) => handle.follow_link(after, hash).await?,
+            Some(hash) => handle.follow_link(after, &hash.0).await?,
             None => handle.follow(after).await?,
         };
         let nothing = Told::Entries { session, entries: Vec::new(), caught_up: false, hash: None };
