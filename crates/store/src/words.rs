@@ -17,6 +17,9 @@ use unicode_normalization::char::is_combining_mark;
 
 /// Characters of a word that are compared. PostgreSQL accepts 2,046 bytes.
 const WORD_CHARS_MAX: usize = 500;
+/// Bytes of the words of one text. The largest message fits in any script; only texts made of ligatures that stand for
+/// whole phrases, such as U+FDFA, are cut short. Without a bound, one such text would cost seconds to index and to excerpt.
+const WORDS_BYTES_MAX: usize = 12 * 1024 * 1024;
 /// A shorter last word of a query is not a prefix: it would match most of the index.
 const PREFIX_CHARS_MIN: usize = 2;
 
@@ -157,10 +160,13 @@ impl AsRef<str> for Word {
 }
 
 fn each_word(text: &str, emit: impl FnMut(Word)) {
-    let mut cutter = Cutter { emit, word: String::new(), word_chars: 0, span: 0..0, dense: None };
+    let mut cutter =
+        Cutter { emit, taken_bytes: 0, word: String::new(), word_chars: 0, span: 0..0, dense: None };
     let mut folded = String::new();
     let mut rest = text.char_indices().peekable();
-    while let Some((start, c)) = rest.next() {
+    while cutter.taken_bytes < WORDS_BYTES_MAX
+        && let Some((start, c)) = rest.next()
+    {
         if is_ignored(c) {
             continue;
         }
@@ -185,6 +191,7 @@ fn each_word(text: &str, emit: impl FnMut(Word)) {
 /// Cuts folded characters into words.
 struct Cutter<F: FnMut(Word)> {
     emit: F,
+    taken_bytes: usize,
     word: String,
     word_chars: usize,
     span: Range<usize>,
@@ -194,6 +201,8 @@ struct Cutter<F: FnMut(Word)> {
 
 impl<F: FnMut(Word)> Cutter<F> {
     fn take(&mut self, c: char, span: Range<usize>) {
+        // A character of a script without spaces is in two pairs.
+        self.taken_bytes += if is_dense(c) { 2 * c.len_utf8() + 1 } else { c.len_utf8() };
         let is_letter = c.is_alphanumeric() || (!c.is_ascii() && is_combining_mark(c));
         if is_letter && is_dense(c) {
             self.end_word();

@@ -99,3 +99,13 @@ fn long_words_are_cut_alike_in_texts_and_queries() {
     assert_eq!(indexed(&long).chars().count(), WORD_CHARS_MAX);
     assert!(finds(&long, &long));
 }
+
+#[test]
+fn the_words_of_a_text_are_bounded_whatever_it_is_made_of() {
+    // Each of these characters is a phrase of eighteen.
+    let text = "\u{fdfa}".repeat(1_390_000);
+    assert!(indexed(&text).len() < 2 * WORDS_BYTES_MAX);
+    // The largest message is indexed to its end.
+    let text = format!("{} heron", "日".repeat(1_390_000));
+    assert!(indexed(&text).ends_with(" heron"));
+}

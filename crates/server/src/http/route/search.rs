@@ -232,7 +232,13 @@ async fn look(desk: &Desk, hit: &Hit, words: Option<&str>) -> Result<Option<Foun
         Some(_) => desk.said(hit.session, hit.seq, run.map(RunId)).await?,
         None => None,
     };
-    let excerpt = text.zip(words).map(|(text, words)| excerpt::around(&text, words)).unwrap_or_default();
+    let excerpt = match text.zip(words.map(str::to_owned)) {
+        // A text may have megabytes, which other requests must not wait for.
+        Some((text, words)) => tokio::task::spawn_blocking(move || excerpt::around(&text, &words))
+            .await
+            .map_err(|error| Problem::new(ErrorCode::Unavailable, error.to_string()))?,
+        None => Vec::new(),
+    };
     Ok(Some(FoundBody {
         session: row.session.0,
         archived: row.archived,
