@@ -48,6 +48,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant { name: "summary_hides_answered_turn", bites: &["c20"] },
     Mutant { name: "prompt_ends_at_state", bites: &["c21"] },
     Mutant { name: "undo_reaches_state_only", bites: &["c22"] },
+    Mutant { name: "message_names_lost_file", bites: &["c23"] },
     Mutant { name: "session_stays_unnamed", bites: &["p19"] },
     Mutant { name: "acknowledge_before_durable", bites: &["p1", "p8"] },
     Mutant { name: "chunk_touches_list", bites: &["p2"] },
@@ -109,6 +110,10 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant { name: "stuck_loop_goes_on", bites: &["g30"] },
     Mutant { name: "completed_turn_keeps_mark", bites: &["g31"] },
     Mutant { name: "reply_is_not_owed", bites: &["g32"] },
+    // Only a process that lives on after a fault shows these: the simulation finds them.
+    Mutant { name: "lent_slot_is_lost", bites: &[] },
+    Mutant { name: "durable_append_is_not_told", bites: &[] },
+    Mutant { name: "lag_end_is_not_told", bites: &[] },
     // Only a power cut shows it: the crash campaign's cuts turn red.
     Mutant { name: "no_sync", bites: &[] },
 ];

@@ -28,6 +28,11 @@ pub const POINTS: &[&str] = &[
     // The row of a chat.
     "bind.before_commit",
     "bind.after_commit",
+    // Storing an attachment, and removing uploads that no message named.
+    "upload.before_commit",
+    "upload.after_commit",
+    "expire.before_commit",
+    "expire.after_commit",
     // A claim.
     "claim.before_commit",
     "claim.after_commit",

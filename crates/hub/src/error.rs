@@ -1,6 +1,6 @@
 //! Why something asked of the hub did not happen.
 
-use session::{Rejected, Seq, SessionId};
+use session::{BlobHash, Rejected, Seq, SessionId};
 use store::{AppendError, ClaimError, OpenError, ReadError, StoreError};
 
 /// Why a command has no acknowledgement.
@@ -17,6 +17,9 @@ pub enum CommandError {
     Rejected(#[from] Rejected),
     #[error("the key was used for another request; nothing happened")]
     KeyReused,
+    /// An upload expired, or its bytes were erased with the last session that used them.
+    #[error("the attachment {} is no longer stored; nothing happened, upload it again", .0.0)]
+    AttachmentMissing(BlobHash),
     /// Nothing was kept; it can be asked again.
     #[error("nothing was kept: {reason}")]
     Unavailable { reason: String },
@@ -37,7 +40,11 @@ impl CommandError {
     /// Whether the same may be answered otherwise later. What does not pass must not be waited for.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Unavailable { .. } | Self::Doubtful { .. } | Self::Moved | Self::Retired => true,
+            Self::AttachmentMissing(_)
+            | Self::Unavailable { .. }
+            | Self::Doubtful { .. }
+            | Self::Moved
+            | Self::Retired => true,
             Self::Unknown(_)
             | Self::Deleted(_)
             | Self::Exists(_)
@@ -93,6 +100,7 @@ impl From<AppendError> for CommandError {
             AppendError::Fenced { .. } | AppendError::Conflict { .. } => Self::Moved,
             AppendError::KeyUsed { .. } => Self::KeyReused,
             AppendError::IdTaken(session) => Self::Exists(session),
+            AppendError::BlobMissing(blob) => Self::AttachmentMissing(blob),
             AppendError::Deleted(session) => Self::Deleted(session),
             AppendError::Full | AppendError::Store(_) => Self::Unavailable { reason: error.to_string() },
             AppendError::Unknown { reason } => Self::Doubtful { reason },

@@ -2,6 +2,8 @@
 
 use session::{Command, Journal, Link, RunId};
 
+use store::AppendError;
+
 use crate::error::CommandError;
 use crate::input::Input;
 use crate::load;
@@ -37,8 +39,12 @@ impl Writer {
             return Ok(());
         }
         fault::hit("recover.before_append")?;
-        let appended = self.append(store::Urgency::Essential).await;
-        appended.map_err(|error| Stopped(error.into()))?;
+        if let Err(error) = self.append(store::Urgency::Essential).await {
+            if matches!(error, AppendError::Unknown { .. }) {
+                self.keep_slots_in_doubt();
+            }
+            return Err(Stopped(error.into()));
+        }
         fault::hit("recover.after_append")?;
         self.finish()
     }

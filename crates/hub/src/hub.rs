@@ -24,7 +24,7 @@ use crate::memory::{self, Remembers};
 use crate::registry::Registry;
 use crate::resume::{Crashed, ResumePolicy};
 use crate::runner::Runner;
-use crate::spool::{SlotDirectory, SlotMedium, Spool};
+use crate::spool::{SlotCounts, SlotDirectory, SlotMedium, Spool};
 use crate::writer::{self};
 
 /// Inputs that may wait for one writer; whoever sends more waits.
@@ -123,11 +123,11 @@ impl WeakHub {
     }
 }
 
-struct Housekeeping(AbortHandle);
+struct Housekeeping([AbortHandle; 2]);
 
 impl Drop for Housekeeping {
     fn drop(&mut self) {
-        self.0.abort();
+        self.0.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -248,8 +248,11 @@ impl Hub {
             deliveries: Deliveries::default(),
         });
         shared.store.heartbeat(shared.node, shared.clock.now()).await?;
-        let task = crate::spawn::spawn(keep_house(Arc::downgrade(&shared)));
-        let hub = Self { shared, _housekeeping: Arc::new(Housekeeping(task.abort_handle())) };
+        let tasks = [
+            crate::spawn::spawn(beat(Arc::downgrade(&shared))).abort_handle(),
+            crate::spawn::spawn(keep_house(Arc::downgrade(&shared))).abort_handle(),
+        ];
+        let hub = Self { shared, _housekeeping: Arc::new(Housekeeping(tasks)) };
         hub.start_all(&open).await;
         hub.suspend_at_start().await;
         // For whoever was held by a process that is gone, this is the boundary that did not come.
@@ -474,6 +477,11 @@ impl Hub {
         self.shared.changes.subscribe(user)
     }
 
+    /// The spool slots of this node.
+    pub fn slots(&self) -> SlotCounts {
+        self.shared.spool.counts()
+    }
+
     /// How often a journal was looked at for healing since the start.
     pub fn heal_looks(&self) -> u64 {
         self.shared.heal_looks.load(Ordering::Acquire)
@@ -605,25 +613,29 @@ pub struct Create {
     pub user: UserId,
 }
 
-/// Heartbeat, lag and spare slots, for as long as the hub lives.
+/// Keeps the claims of this node, for as long as the hub lives. Nothing else may hold up a heartbeat.
+async fn beat(shared: std::sync::Weak<Shared>) {
+    loop {
+        tokio::time::sleep(HEARTBEAT).await;
+        let Some(shared) = shared.upgrade() else { return };
+        if let Err(error) = shared.store.heartbeat(shared.node, shared.clock.now()).await {
+            tracing::warn!(reason = %error, "no heartbeat");
+            if let Err(error) = shared.store.revive().await {
+                tracing::warn!(reason = %error, "the store is not back yet");
+            }
+        }
+    }
+}
+
+/// Lag, sessions that owe memory, and spare slots, for as long as the hub lives.
 async fn keep_house(shared: std::sync::Weak<Shared>) {
-    let mut until_heartbeat = Duration::ZERO;
     let mut until_owing = OWING;
     loop {
         tokio::time::sleep(HOUSEKEEPING).await;
         let Some(shared) = shared.upgrade() else { return };
-        until_heartbeat = until_heartbeat.saturating_sub(HOUSEKEEPING);
-        if until_heartbeat.is_zero() {
-            until_heartbeat = HEARTBEAT;
-            if let Err(error) = shared.store.heartbeat(shared.node, shared.clock.now()).await {
-                tracing::warn!(reason = %error, "no heartbeat");
-                if let Err(error) = shared.store.revive().await {
-                    tracing::warn!(reason = %error, "the store is not back yet");
-                }
-            }
-        }
         let lagging = shared.store.lag_micros() > LAG_MICROS_MAX;
-        if shared.lagging.swap(lagging, Ordering::AcqRel) && !lagging {
+        let was_lagging = shared.lagging.swap(lagging, Ordering::AcqRel);
+        if was_lagging && !lagging && !fault::planted("lag_end_is_not_told") {
             let writers = shared.registry().writers();
             for (_, mailbox) in writers {
                 let (answer, _) = oneshot::channel();
@@ -640,7 +652,7 @@ async fn keep_house(shared: std::sync::Weak<Shared>) {
 }
 
 async fn grow_spool(shared: &Shared) {
-    let (made, free) = shared.spool.counts();
+    let SlotCounts { made, free, .. } = shared.spool.counts();
     if free >= SLOTS_FREE_MIN || made >= shared.settings.slots_max {
         return;
     }

@@ -13,6 +13,7 @@ use crate::error::{CommandError, FollowError};
 use crate::follow;
 use crate::handle::Acknowledged;
 use crate::runner::RunOver;
+use crate::slots::LentSlot;
 use crate::spool::Look;
 
 pub(crate) type CommandAnswer = Result<Acknowledged, CommandError>;
@@ -105,6 +106,8 @@ pub(crate) struct Batch {
     pub(crate) entries: Vec<Arc<Entry>>,
     pub(crate) waiting: Vec<Waiting>,
     pub(crate) effects: Vec<Effect>,
+    /// Slots of the runs that it starts.
+    pub(crate) lent: Vec<LentSlot>,
     /// Whether durable entries of the batch change the list of sessions, or owe a delivery to a chat.
     pub(crate) touches_list: bool,
     pub(crate) owes_deliveries: bool,
@@ -256,13 +259,15 @@ impl Input {
     /// Whether everything before it must be durable first, and nothing may share its batch.
     pub(crate) fn stands_alone(&self) -> bool {
         match self {
-            Self::Command { command, .. } => matches!(
-                command,
-                Command::PostMessage { key: Some(_), .. }
-                    | Command::EditMessage { key: Some(_), .. }
-                    | Command::AddId { .. }
-                    | Command::RemoveId { .. }
-            ),
+            Self::Command { command, .. } => {
+                matches!(
+                    command,
+                    Command::PostMessage { key: Some(_), .. }
+                        | Command::EditMessage { key: Some(_), .. }
+                        | Command::AddId { .. }
+                        | Command::RemoveId { .. }
+                ) || command.message().is_some_and(|message| !message.attachments.is_empty())
+            }
             Self::Progress { .. } => false,
             Self::Read { .. }
             | Self::Follow { .. }

@@ -1,5 +1,7 @@
 //! What doors may look up without a session's writer: the list, search and attachments.
 
+use std::time::Duration;
+
 use session::{BlobHash, SessionId, UserId};
 
 pub use store::words::marks;
@@ -59,12 +61,28 @@ impl Hub {
         self.store().belongs(session, user).await
     }
 
-    /// Keeps the bytes of an attachment. When this answers, they survive a power cut.
+    /// Stores an upload for a message to name. When this answers, it survives a power cut.
     ///
     /// # Errors
     /// When they could not be kept.
     pub async fn keep_blob(&self, bytes: Vec<u8>) -> Result<BlobHash, StoreError> {
-        self.store().put_blob(bytes).await
+        self.store().put_blob(bytes, self.now()).await
+    }
+
+    /// Removes uploads that no message named within `age`, and answers how many.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn expire_uploads(&self, age: Duration) -> Result<u64, StoreError> {
+        let micros = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+        let before = self.now().plus_micros(micros.saturating_neg());
+        let mut expired = 0;
+        loop {
+            match self.store().expire_uploads(before).await? {
+                0 => return Ok(expired),
+                count => expired += count,
+            }
+        }
     }
 
     /// The bytes of an attachment; `None` when there are none.

@@ -29,6 +29,8 @@ impl Outage {
     pub(crate) async fn begin(writer: &mut Writer, error: &AppendError) -> Result<(), Stopped> {
         tracing::warn!(session = %writer.session, reason = %error, "the store refuses appends");
         let mut outage = Self { catcher: None, caught: 0 };
+        // An earlier append may be durable, and output is caught in the slot from now on.
+        writer.keep_slots_in_doubt();
         let mut back = Box::pin(writer.shared.committer.back());
         if outage.try_again(writer).await? {
             return Ok(());
@@ -111,6 +113,11 @@ impl Outage {
         }
         let durable: Vec<_> = writer.batch.entries.drain(..links.len()).collect();
         self.caught = self.caught.saturating_sub(durable.len());
+        if fault::planted("durable_append_is_not_told") {
+            writer.note_durable(&durable)?;
+            writer.durable = durable.last().map_or(writer.durable, |last| last.link());
+            return Ok(true);
+        }
         writer.made_durable(&durable)?;
         Ok(true)
     }

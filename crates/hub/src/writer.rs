@@ -33,6 +33,7 @@ use crate::memory::Leaving;
 use crate::metrics;
 use crate::outage::Outage;
 use crate::runner::RunOver;
+use crate::slots::{LentSlot, lent_slots};
 
 /// Inputs taken into one batch, so that a flood of one session is one append and no other session waits for it.
 const BATCH_INPUTS_MAX: usize = 64;
@@ -77,7 +78,7 @@ pub(crate) struct Writer {
     /// Whether a run of this session is counted as going on in this process.
     counted: bool,
     /// Slots lent to runs whose output may still be in them, also when the turn is out of sight already.
-    slots: Vec<(RunId, SlotNo)>,
+    pub(crate) slots: Vec<(RunId, SlotNo)>,
     since_snapshot: u64,
     /// Whether the state holds more turns than its log folds to, because undo emptied it. A snapshot is a fold of the log,
     /// so none is kept from then on.
@@ -153,13 +154,6 @@ pub(crate) async fn run(
         Err(stopped) => Err(stopped),
     };
     writer.end(ended).await;
-}
-
-/// The slots that runs of a session name whose output may still be in them.
-fn lent_slots(state: &Session) -> Vec<(RunId, SlotNo)> {
-    let open = state.open().map(|(_, run)| (run.id, run.spool));
-    let recovering = state.recovering.iter().map(|recovering| (recovering.run, recovering.spool));
-    open.into_iter().chain(recovering).filter_map(|(run, slot)| Some((run, slot?))).collect()
 }
 
 /// Claims the session and reads its state. A branch is read as its origin up to where it begins.
@@ -351,13 +345,29 @@ impl Writer {
                 return Ok(());
             }
         }
-        if let Err(error) = self.refill().await {
+        let ready = match self.check_attachments(&command).await {
+            Ok(()) => self.refill().await,
+            missing => missing,
+        };
+        if let Err(error) = ready {
             drop(answer.send(Err(error)));
             return Ok(());
         }
         self.note_leaving(&command);
         let decided = self.decide_after_brought(command).await?;
         self.batch.waiting.push(Waiting::Command(answer, decided));
+        Ok(())
+    }
+
+    /// Looks for the attachments of a message before anything is decided. The append looks again.
+    async fn check_attachments(&self, command: &Command) -> Result<(), CommandError> {
+        for attachment in command.message().map_or(&[][..], |message| &message.attachments) {
+            let blob = attachment.blob.clone();
+            if !fault::planted("message_names_lost_file") && !self.shared.store.has_blob(blob.clone()).await?
+            {
+                return Err(CommandError::AttachmentMissing(blob));
+            }
+        }
         Ok(())
     }
 
@@ -488,24 +498,22 @@ impl Writer {
         runs: Runs,
         chat: bool,
     ) -> Result<Result<Accepted, Rejected>, Stopped> {
-        let spool = if may_start_run(&command) { self.shared.spool.lend() } else { None };
+        let lent = if may_start_run(&command) { LentSlot::of(&self.shared.spool) } else { None };
+        let spool = lent.as_ref().map(LentSlot::slot);
         let context = Context { spool, ..self.context(runs, chat) };
-        match session::decide(&self.state, command, &context) {
-            Ok(decision) => Ok(Ok(self.apply(decision, &context))),
-            Err(rejected) => {
-                self.give_back(spool);
-                Ok(Err(rejected))
-            }
+        let decision = match session::decide(&self.state, command, &context) {
+            Ok(decision) => decision,
+            Err(rejected) => return Ok(Err(rejected)),
+        };
+        let starts = |event: &Event| matches!(event, Event::RunStarted { spool: slot, .. } if *slot == spool);
+        if decision.events.iter().any(starts) {
+            self.batch.lent.extend(lent);
         }
+        Ok(Ok(self.apply(decision, &context)))
     }
 
     /// Numbers, chains and folds the events of a decision.
     pub(crate) fn apply(&mut self, decision: Decision, context: &Context) -> Accepted {
-        let lent = context.spool;
-        let starts = |event: &Event| matches!(event, Event::RunStarted { spool, .. } if *spool == lent);
-        if !decision.events.iter().any(starts) {
-            self.give_back(lent);
-        }
         for event in decision.events {
             let entry = Entry::seal(&self.state.link, context.now, self.claim.epoch, event);
             session::fold(&mut self.state, &entry);
@@ -516,12 +524,6 @@ impl Writer {
             self.register_owner();
         }
         decision.accepted
-    }
-
-    fn give_back(&self, slot: Option<SlotNo>) {
-        if let Some(slot) = slot {
-            self.shared.spool.give_back(slot);
-        }
     }
 
     /// Makes the batch durable, then shows, acknowledges and performs it.
@@ -545,7 +547,11 @@ impl Writer {
                 refused @ (AppendError::KeyUsed { .. } | AppendError::IdTaken(_) | AppendError::Deleted(_)),
             ) => self.refused(&refused).await,
             // Nothing was written, and people are told so at once; what a run brought waits for room.
-            Err(full @ AppendError::Full) if self.batch.is_asked_for() => self.refused(&full).await,
+            Err(error @ (AppendError::Full | AppendError::BlobMissing(_))) if self.batch.is_asked_for() => {
+                self.refused(&error).await
+            }
+            // An edit that ended a run: the writer stops, and the next one recovers what the run produced.
+            Err(AppendError::BlobMissing(blob)) => Err(Stopped(CommandError::AttachmentMissing(blob))),
             // No outage, but the end of the process: the next one finds the log as it is.
             Err(error) if self.shared.committer.is_gone() => {
                 Err(Stopped(CommandError::Doubtful { reason: error.to_string() }))
@@ -585,14 +591,13 @@ impl Writer {
 
     /// A name was taken, or there is no room. All of the batch was asked for, so nothing else is undone with it.
     async fn refused(&mut self, refused: &AppendError) -> Result<(), Stopped> {
-        let batch = std::mem::take(&mut self.batch);
-        for entry in &batch.entries {
-            if let Event::RunStarted { spool, .. } = entry.event {
-                self.give_back(spool);
-            }
-        }
-        for waiting in batch.waiting {
+        for waiting in std::mem::take(&mut self.batch).waiting {
             waiting.fail(&CommandError::from(refused.clone()));
+        }
+        if self.durable == Link::START {
+            // The id of a session that was not created may lead to somebody else's by now.
+            self.state = Session::default();
+            return Ok(());
         }
         let loaded = load::load(self.shared.store.as_ref(), self.address()).await.map_err(Stopped)?;
         written_by(&self.claim, &loaded.state).map_err(Stopped)?;
@@ -648,15 +653,8 @@ impl Writer {
         }
     }
 
-    /// The run whose output can be caught, and its slot.
-    pub(crate) fn spooling(&self) -> Option<(SessionId, RunId, SlotNo)> {
-        let worker = self.worker.as_ref()?;
-        let run = self.state.turns.iter().rev().find_map(|turn| turn.run(worker.run))?;
-        Some((self.session, run.id, run.spool?))
-    }
-
     /// What the shell itself must know of durable entries: ids that lead here, slots that are free again.
-    fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
+    pub(crate) fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
         for entry in entries {
             match &entry.event {
                 Event::SessionCreated { id, .. }
@@ -670,7 +668,7 @@ impl Writer {
                 Event::CallAsked { .. } => fault::hit("call.asked_durable")?,
                 Event::CallFinished { .. } => fault::hit("call.finished_durable")?,
                 Event::RunStarted { spool, .. } => {
-                    self.slots.extend(spool.map(|slot| (RunId(entry.seq.0), slot)));
+                    self.keep_slot(RunId(entry.seq.0), *spool);
                     self.counted = true;
                     self.shared.run_opened();
                 }
@@ -692,16 +690,6 @@ impl Writer {
     fn uncount(&mut self) {
         if std::mem::take(&mut self.counted) {
             self.shared.run_closed();
-        }
-    }
-
-    /// Lets the slot of a run that is over be lent again. One that cannot be cleared stays out of use.
-    fn free_slot(&mut self, run: RunId) {
-        let Some(at) = self.slots.iter().position(|(of, _)| *of == run) else { return };
-        let (_, slot) = self.slots.swap_remove(at);
-        match self.shared.spool.clear(slot) {
-            Ok(()) => self.shared.spool.give_back(slot),
-            Err(error) => tracing::warn!(%slot, %error, "a spool slot stays out of use"),
         }
     }
 

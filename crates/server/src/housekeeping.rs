@@ -1,5 +1,5 @@
-//! What the server does by itself now and then: erases what has been in the trash for long enough, and lets uploads go
-//! that nobody finishes.
+//! What the server does by itself now and then: erases what has been in the trash for long enough, and removes uploads
+//! that were never finished or that no message named.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,8 +86,13 @@ impl Housekeeping {
         let uploads = self.uploads.clone();
         match tokio::task::spawn_blocking(move || uploads.drop_old(SystemClock.now())).await {
             Ok(Ok(0)) => {}
-            Ok(Ok(count)) => tracing::info!(count, "uploads that nobody finished are gone"),
+            Ok(Ok(count)) => tracing::info!(count, "removed uploads that were never finished"),
             Ok(Err(error)) => tracing::warn!(reason = %error, "old uploads stay for another hour"),
+            Err(error) => tracing::warn!(reason = %error, "old uploads stay for another hour"),
+        }
+        match self.hub.expire_uploads(DAY).await {
+            Ok(0) => {}
+            Ok(count) => tracing::info!(count, "removed uploads that no message named"),
             Err(error) => tracing::warn!(reason = %error, "old uploads stay for another hour"),
         }
     }

@@ -82,6 +82,19 @@ pub enum Command {
     ClearQueue,
 }
 
+impl Command {
+    /// What a person says with it, if anything.
+    pub fn message(&self) -> Option<&Message> {
+        if let Self::PostMessage { message, .. }
+        | Self::EditQueued { message, .. }
+        | Self::EditMessage { message, .. } = self
+        {
+            return Some(message);
+        }
+        None
+    }
+}
+
 /// What a run brings, in the order in which it happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {

@@ -1,4 +1,5 @@
-//! Attachments by content hash: a file is durable under its name before anything refers to it.
+//! Attachments by content hash. An upload is durable before it is acknowledged, and stays for a message to name it. A
+//! message that names bytes which are not stored is refused by the append itself.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,15 +8,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
-use session::BlobHash;
+use session::{BlobHash, Time};
 use sha2::{Digest, Sha256};
 
 use crate::error::StoreError;
 
 /// Bytes kept by their hash.
 pub trait Blobs: Send + Sync + 'static {
-    /// Keeps the bytes. When this answers `Ok`, they survive a power cut.
-    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>>;
+    /// Stores an upload. Once this answers `Ok`, the bytes survive a power cut, and an erase of another session that
+    /// uses them, until a message names them or [`Self::expire_uploads`] removes them.
+    fn put_blob(&self, bytes: Vec<u8>, now: Time) -> BoxFuture<'_, Result<BlobHash, StoreError>>;
+
+    /// Whether a message may name these bytes.
+    fn has_blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<bool, StoreError>>;
+
+    /// Removes some uploads from before this time that no message named. Answers how many; 0 when none are left.
+    fn expire_uploads(&self, before: Time) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// The bytes, checked against their name; `None` when there are none.
     fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>>;
@@ -107,6 +115,11 @@ impl BlobDirectory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether a file of this name is there. Its bytes are not looked at.
+    pub(crate) fn has(&self, hash: &BlobHash) -> io::Result<bool> {
+        self.path(hash).map_or(Ok(false), |path| path.try_exists())
     }
 
     pub(crate) fn remove(&self, hash: &BlobHash) -> io::Result<()> {

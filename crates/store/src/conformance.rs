@@ -180,7 +180,9 @@ cases! { $
         a_blob_that_another_session_just_posted_stays
         a_blob_in_a_shared_beginning_stays_for_the_branch
         a_branch_keeps_only_the_blobs_that_it_shares
-        a_blob_that_never_came_does_not_stop_an_erase
+        a_message_names_only_bytes_that_are_stored
+        an_upload_outlives_other_sessions_with_the_same_bytes
+        an_upload_that_no_message_names_expires
         erasing_one_session_leaves_the_others_alone
         a_reader_beside_an_erase_sees_the_log_or_nothing
     }

@@ -1,6 +1,6 @@
 //! Why a store did not: one enum per operation, leaves shared.
 
-use session::{Damage, Epoch, NodeId, Seq, SessionId};
+use session::{BlobHash, Damage, Epoch, NodeId, Seq, SessionId};
 
 /// The store stopped being written to; nothing is acknowledged until it was revived.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +44,8 @@ pub enum AppendError {
     KeyUsed { seq: Seq },
     #[error("the id {0} is in use")]
     IdTaken(SessionId),
+    #[error("the attachment {} is not stored", .0.0)]
+    BlobMissing(BlobHash),
     #[error("the disk is at its reserve; nothing was written, free some space")]
     Full,
     #[error("session {0} was deleted")]

@@ -35,6 +35,11 @@ impl MemoryStore {
         Self::default()
     }
 
+    /// Forgets every heartbeat, as a store does that was opened by its only process.
+    pub fn forget_nodes(&self) {
+        self.state().nodes.clear();
+    }
+
     /// The switches that make it fail.
     pub fn faults(&self) -> Faults {
         self.faults.clone()
@@ -222,13 +227,23 @@ impl Catalog for MemoryStore {
 }
 
 impl Blobs for MemoryStore {
-    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
+    fn put_blob(&self, bytes: Vec<u8>, now: Time) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
         async move {
             let hash = hash_of(&bytes);
-            self.state().blobs.insert(hash.clone(), bytes);
+            let mut state = self.state();
+            state.blobs.insert(hash.clone(), bytes);
+            state.pending_blobs.insert(hash.clone(), now);
             Ok(hash)
         }
         .boxed()
+    }
+
+    fn has_blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<bool, StoreError>> {
+        async move { Ok(self.state().blobs.contains_key(&hash)) }.boxed()
+    }
+
+    fn expire_uploads(&self, before: Time) -> BoxFuture<'_, Result<u64, StoreError>> {
+        async move { Ok(self.state().expire_uploads(before)) }.boxed()
     }
 
     fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {

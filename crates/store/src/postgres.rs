@@ -11,6 +11,7 @@
 //! | `search.rs` | which texts can be found, and which have the words? |
 
 mod append;
+mod blobs;
 mod claims;
 mod notes;
 mod read;
@@ -46,6 +47,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("postgres/migrations/0002_needs.sql"),
     include_str!("postgres/migrations/0003_deliveries.sql"),
     include_str!("postgres/migrations/0004_words.sql"),
+    include_str!("postgres/migrations/0005_uploads.sql"),
 ];
 /// Keeps two processes from migrating at once: "EvTn".
 const MIGRATION_LOCK: i64 = 0x4576_546e;
@@ -499,12 +501,29 @@ impl Catalog for PostgresStore {
 }
 
 impl Blobs for PostgresStore {
-    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
+    fn put_blob(&self, bytes: Vec<u8>, now: Time) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
         async move {
             let hash = hash_of(&bytes);
-            let sql = "INSERT INTO blobs VALUES ($1, $2) ON CONFLICT DO NOTHING";
-            self.client().await?.execute(sql, &[&hash.0, &bytes]).await.map_err(failed("keep a blob"))?;
+            let mut client = self.client().await?;
+            blobs::put(&mut client, &hash, &bytes, now).await.map_err(failed("keep a blob"))?;
             Ok(hash)
+        }
+        .boxed()
+    }
+
+    fn has_blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<bool, StoreError>> {
+        async move {
+            let client = self.client().await?;
+            let row = client.query_opt("SELECT 1 FROM blobs WHERE blob = $1", &[&hash.0]).await;
+            Ok(row.map_err(failed("look for a blob"))?.is_some())
+        }
+        .boxed()
+    }
+
+    fn expire_uploads(&self, before: Time) -> BoxFuture<'_, Result<u64, StoreError>> {
+        async move {
+            let mut client = self.client().await?;
+            blobs::expire(&mut client, before).await.map_err(failed("expire uploads"))
         }
         .boxed()
     }

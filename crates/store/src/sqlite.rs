@@ -37,6 +37,7 @@ mod pack;
 mod project;
 mod put;
 mod read;
+mod remake;
 mod repair;
 mod request;
 mod search;
@@ -530,7 +531,7 @@ impl Catalog for SqliteStore {
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
         self.reading("search", move |shared, connection| {
             if shared.search_off.load(Ordering::Acquire) {
-                let why = "it is off after an error; the next start makes its words anew from the logs";
+                let why = "it is off after an error, until its words are made anew from the logs";
                 return Err(Fault::Refused(why.to_owned()));
             }
             find::find(connection, &shared.words(), &query)

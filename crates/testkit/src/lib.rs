@@ -2,6 +2,7 @@
 //! to refuse, and a world that can be crashed and started again.
 
 pub mod agent;
+pub mod attached;
 pub mod backups;
 pub mod bench;
 pub mod client;

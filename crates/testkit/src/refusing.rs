@@ -253,9 +253,19 @@ impl Catalog for RefusingStore {
 }
 
 impl Blobs for RefusingStore {
-    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
+    fn put_blob(&self, bytes: Vec<u8>, now: Time) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
         let store = self.store();
-        async move { store.put_blob(bytes).await }.boxed()
+        async move { store.put_blob(bytes, now).await }.boxed()
+    }
+
+    fn has_blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let store = self.store();
+        async move { store.has_blob(hash).await }.boxed()
+    }
+
+    fn expire_uploads(&self, before: Time) -> BoxFuture<'_, Result<u64, StoreError>> {
+        let store = self.store();
+        async move { store.expire_uploads(before).await }.boxed()
     }
 
     fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {

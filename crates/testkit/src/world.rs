@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub::{AfterInterruption, Create, Followed, Hub, Remembers, ResumePolicy, SessionHandle, Settings};
+use hub::{
+    AfterInterruption, Clock, Create, Followed, Hub, Remembers, ResumePolicy, SessionHandle, Settings,
+};
 use session::{Command, Entry, Message, PostMode, Seq, View};
 use store::Store;
 use store::postgres::PostgresStore;
@@ -14,6 +16,7 @@ use tempfile::TempDir;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::agent::ScriptedAgent;
+use crate::attached;
 use crate::clock::HandClock;
 use crate::memory::ScriptedMemory;
 use crate::refusing::RefusingStore;
@@ -116,6 +119,8 @@ impl World {
                 Arc::new(SqliteStore::open(settings).expect("open the store"))
             }
         };
+        let uploaded = store.put_blob(attached::BYTES.to_vec(), self.clock.now());
+        drop(runtime.block_on(uploaded).expect("store the file that messages carry"));
         let store = Arc::new(RefusingStore::new(store));
         let mut settings = Settings::new(self.spool());
         settings.slots = 8;

@@ -163,6 +163,7 @@ impl From<CommandError> for Problem {
             CommandError::Exists(_) => ErrorCode::SessionExists,
             CommandError::Rejected(rejected) => of_rejected(rejected),
             CommandError::KeyReused => ErrorCode::KeyReused,
+            CommandError::AttachmentMissing(_) => ErrorCode::AttachmentNotFound,
             CommandError::Unavailable { .. } | CommandError::Retired => ErrorCode::Unavailable,
             CommandError::Doubtful { .. } => {
                 let next = "Ask again with the same Idempotency-Key: it is kept once, or not yet.";

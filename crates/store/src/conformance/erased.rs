@@ -1,6 +1,6 @@
 //! What is gone with an erased session, and what stays for others.
 
-use session::{Command, Epoch, MessageKey, Seq, UserId};
+use session::{Command, Epoch, MessageKey, Seq, Time, UserId};
 
 use super::Fresh;
 use super::author::{Author, NODE, START, id, post, post_with_file, post_with_key};
@@ -71,9 +71,9 @@ pub async fn erasing_needs_the_current_claim(fresh: &dyn Fresh) {
 
 pub async fn a_blob_goes_with_its_last_session(fresh: &dyn Fresh) {
     let store = fresh.store();
-    let shared = store.put_blob(b"shared".to_vec()).await.unwrap();
-    let alone = store.put_blob(b"alone".to_vec()).await.unwrap();
-    let waiting = store.put_blob(b"waiting".to_vec()).await.unwrap();
+    let shared = store.put_blob(b"shared".to_vec(), Time(1)).await.unwrap();
+    let alone = store.put_blob(b"alone".to_vec(), Time(1)).await.unwrap();
+    let waiting = store.put_blob(b"waiting".to_vec(), Time(1)).await.unwrap();
     let mut one = Author::create(&*store, id(1)).await;
     let mut two = Author::create(&*store, id(2)).await;
     for blob in [&shared, &alone] {
@@ -94,7 +94,7 @@ pub async fn a_blob_goes_with_its_last_session(fresh: &dyn Fresh) {
 
 pub async fn a_blob_that_another_session_just_posted_stays(fresh: &dyn Fresh) {
     let store = fresh.store();
-    let blob = store.put_blob(b"passed on".to_vec()).await.unwrap();
+    let blob = store.put_blob(b"passed on".to_vec(), Time(1)).await.unwrap();
     let mut one = Author::create(&*store, id(1)).await;
     let mut two = Author::create(&*store, id(2)).await;
     one.ask(&*store, post_with_file("a file", &blob)).await;
@@ -108,8 +108,8 @@ pub async fn a_blob_that_another_session_just_posted_stays(fresh: &dyn Fresh) {
 
 pub async fn a_blob_in_a_shared_beginning_stays_for_the_branch(fresh: &dyn Fresh) {
     let store = fresh.store();
-    let early = store.put_blob(b"early".to_vec()).await.unwrap();
-    let late = store.put_blob(b"late".to_vec()).await.unwrap();
+    let early = store.put_blob(b"early".to_vec(), Time(1)).await.unwrap();
+    let late = store.put_blob(b"late".to_vec(), Time(1)).await.unwrap();
     let mut origin = Author::create(&*store, id(1)).await;
     origin.ask(&*store, post_with_file("a file", &early)).await;
     origin.answer(&*store, "read").await;
@@ -127,7 +127,7 @@ pub async fn a_blob_in_a_shared_beginning_stays_for_the_branch(fresh: &dyn Fresh
 
 pub async fn a_branch_keeps_only_the_blobs_that_it_shares(fresh: &dyn Fresh) {
     let store = fresh.store();
-    let blob = store.put_blob(b"not shared".to_vec()).await.unwrap();
+    let blob = store.put_blob(b"not shared".to_vec(), Time(1)).await.unwrap();
     let mut origin = Author::create(&*store, id(1)).await;
     origin.turn(&*store, "question", "answer").await;
     let early = origin.end().seq;
@@ -143,12 +143,56 @@ pub async fn a_branch_keeps_only_the_blobs_that_it_shares(fresh: &dyn Fresh) {
     early.assert_read(&*store).await;
 }
 
-pub async fn a_blob_that_never_came_does_not_stop_an_erase(fresh: &dyn Fresh) {
+pub async fn a_message_names_only_bytes_that_are_stored(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let mut one = Author::create(&*store, id(1)).await;
+    let never = crate::blob::hash_of(b"never put");
+    let refused = one.refused(&*store, post_with_file("a file", &never)).await;
+    assert_eq!(refused, AppendError::BlobMissing(never));
+    let blob = store.put_blob(b"erased".to_vec(), Time(1)).await.unwrap();
+    one.ask(&*store, post_with_file("a file", &blob)).await;
+    store.erase(one.claim).await.unwrap();
+    let mut two = Author::create(&*store, id(2)).await;
+    let refused = two.refused(&*store, post_with_file("a file", &blob)).await;
+    assert_eq!(refused, AppendError::BlobMissing(blob.clone()));
+    assert_eq!(store.has_blob(blob.clone()).await, Ok(false));
+    assert_eq!(store.put_blob(b"erased".to_vec(), Time(1)).await, Ok(blob.clone()));
+    two.ask(&*store, post_with_file("a file", &blob)).await;
+    two.assert_read(&*store).await;
+    assert_eq!(store.blob(blob).await, Ok(Some(b"erased".to_vec())));
+}
+
+pub async fn an_upload_outlives_other_sessions_with_the_same_bytes(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let mut one = Author::create(&*store, id(1)).await;
+    let mut two = Author::create(&*store, id(2)).await;
+    let blob = store.put_blob(b"twice".to_vec(), Time(1)).await.unwrap();
+    one.ask(&*store, post_with_file("a file", &blob)).await;
+    assert_eq!(store.put_blob(b"twice".to_vec(), Time(2)).await, Ok(blob.clone()));
+    let store = fresh.reopen(store);
+    store.erase(one.claim).await.unwrap();
+    let store = fresh.reopen(store);
+    two.ask(&*store, post_with_file("the same file", &blob)).await;
+    assert_eq!(store.blob(blob.clone()).await, Ok(Some(b"twice".to_vec())));
+    store.erase(two.claim).await.unwrap();
+    assert_eq!(store.blob(blob).await, Ok(None));
+}
+
+pub async fn an_upload_that_no_message_names_expires(fresh: &dyn Fresh) {
     let store = fresh.store();
     let mut author = Author::create(&*store, id(1)).await;
-    author.ask(&*store, post_with_file("a file", &crate::blob::hash_of(b"never put"))).await;
-    store.erase(author.claim).await.unwrap();
-    Author::create(&*store, id(2)).await.assert_read(&*store).await;
+    let named = store.put_blob(b"named".to_vec(), Time(1)).await.unwrap();
+    author.ask(&*store, post_with_file("a file", &named)).await;
+    assert_eq!(store.put_blob(b"named".to_vec(), Time(1)).await, Ok(named.clone()));
+    let old = store.put_blob(b"old".to_vec(), Time(1)).await.unwrap();
+    let young = store.put_blob(b"young".to_vec(), Time(9)).await.unwrap();
+    assert_eq!(store.expire_uploads(Time(1)).await, Ok(0));
+    let store = fresh.reopen(store);
+    assert_eq!(store.expire_uploads(Time(9)).await, Ok(2));
+    assert_eq!(store.expire_uploads(Time(9)).await, Ok(0));
+    assert_eq!(store.blob(old).await, Ok(None));
+    assert_eq!(store.blob(young).await, Ok(Some(b"young".to_vec())));
+    assert_eq!(store.blob(named).await, Ok(Some(b"named".to_vec())));
 }
 
 pub async fn erasing_one_session_leaves_the_others_alone(fresh: &dyn Fresh) {

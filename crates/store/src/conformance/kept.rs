@@ -1,6 +1,6 @@
 //! What is kept besides the entries: snapshots, open runs, waiting messages and blobs.
 
-use session::{BlobHash, Journal, Progress, RunId, SlotNo, UserId};
+use session::{BlobHash, Journal, Progress, RunId, SlotNo, Time, UserId};
 
 use super::Fresh;
 use super::author::{Author, id};
@@ -138,9 +138,9 @@ pub async fn blobs_are_read_back(fresh: &dyn Fresh) {
     let large: Vec<u8> = (0..300_000_u32).map(|at| at.to_le_bytes()[1]).collect();
     let mut put = Vec::new();
     for bytes in [Vec::new(), b"text".to_vec(), large] {
-        let hash = store.put_blob(bytes.clone()).await.unwrap();
+        let hash = store.put_blob(bytes.clone(), Time(1)).await.unwrap();
         assert_eq!(hash, crate::blob::hash_of(&bytes));
-        assert_eq!(store.put_blob(bytes.clone()).await, Ok(hash.clone()));
+        assert_eq!(store.put_blob(bytes.clone(), Time(1)).await, Ok(hash.clone()));
         put.push((hash, bytes));
     }
     let store = fresh.reopen(store);

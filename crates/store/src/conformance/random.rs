@@ -248,8 +248,8 @@ impl World {
         let (command, file) = commands::command(&mut self.random, author);
         let events = author.decide(command).ok()?.events;
         if let Some(bytes) = file {
-            let put = self.store.put_blob(bytes.clone()).await;
-            assert_eq!(put, self.model.put_blob(bytes).await);
+            let put = self.store.put_blob(bytes.clone(), Time(1)).await;
+            assert_eq!(put, self.model.put_blob(bytes, Time(1)).await);
             self.blobs.insert(put.unwrap());
         }
         Some(author.append(events))

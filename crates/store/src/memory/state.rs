@@ -23,10 +23,12 @@ pub(super) struct State {
     logs: Vec<Log>,
     /// Every id that ever led to a session: `None` once it was deleted.
     ids: BTreeMap<SessionId, Option<usize>>,
-    nodes: BTreeMap<NodeId, Time>,
+    pub(super) nodes: BTreeMap<NodeId, Time>,
     /// Chats by their stored keys.
     pub(super) chats: BTreeMap<String, Binding>,
     pub(super) blobs: BTreeMap<BlobHash, Vec<u8>>,
+    /// Uploads that no message names yet.
+    pub(super) pending_blobs: BTreeMap<BlobHash, Time>,
 }
 
 #[derive(Debug)]
@@ -110,6 +112,7 @@ impl State {
             return Err(AppendError::Conflict { head: log.end().seq });
         }
         self.check_names(log, &append.entries)?;
+        self.check_blobs(&append.entries)?;
         for entry in &append.entries {
             let log = &mut self.logs[at];
             assert_eq!(entry.seq, log.end().seq.next(), "a writer numbers its entries without gap");
@@ -119,8 +122,21 @@ impl State {
                 Event::IdRemoved { id } => drop(self.ids.insert(id, None)),
                 _ => {}
             }
+            for attachment in entry.event.message().map_or(&[][..], |message| &message.attachments) {
+                self.pending_blobs.remove(&attachment.blob);
+            }
         }
         Ok(())
+    }
+
+    fn check_blobs(&self, entries: &[Arc<Entry>]) -> Result<(), AppendError> {
+        let messages = entries.iter().filter_map(|entry| entry.event.message());
+        let mut named = messages.flat_map(|message| &message.attachments).map(|attachment| &attachment.blob);
+        let missing = named.find(|blob| !self.blobs.contains_key(*blob));
+        match missing.filter(|_| !fault::planted("message_names_lost_file")) {
+            Some(blob) => Err(AppendError::BlobMissing(blob.clone())),
+            None => Ok(()),
+        }
     }
 
     fn check_names(&self, log: &Log, entries: &[Arc<Entry>]) -> Result<(), AppendError> {
@@ -247,16 +263,29 @@ impl State {
         if log.epoch != claim.epoch {
             return Err(AppendError::Fenced { current: log.epoch });
         }
-        let mut blobs = log.blobs();
+        let blobs = log.blobs();
         log.entries.clear();
         log.snapshot = None;
         log.erased = true;
         self.ids.values_mut().filter(|led| **led == Some(at)).for_each(|led| *led = None);
-        for other in &self.logs {
-            blobs = &blobs - &other.blobs();
-        }
-        self.blobs.retain(|hash, _| !blobs.contains(hash));
+        self.remove_unused(blobs);
         Ok(())
+    }
+
+    fn remove_unused(&mut self, mut blobs: BTreeSet<BlobHash>) {
+        for log in &self.logs {
+            blobs = &blobs - &log.blobs();
+        }
+        blobs.retain(|blob| !self.pending_blobs.contains_key(blob));
+        self.blobs.retain(|blob, _| !blobs.contains(blob));
+    }
+
+    pub(super) fn expire_uploads(&mut self, before: Time) -> u64 {
+        let expired = self.pending_blobs.extract_if(.., |_, at| *at < before);
+        let expired: BTreeSet<BlobHash> = expired.map(|(blob, _)| blob).collect();
+        let count = expired.len() as u64;
+        self.remove_unused(expired);
+        count
     }
 
     pub(super) fn list(&self, query: &ListQuery) -> Vec<ListRow> {

@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use deadpool_postgres::{Client, GenericClient, Transaction};
-use session::{Epoch, Event, Link, Seq, SessionId};
+use session::{BlobHash, Epoch, Event, Link, Seq, SessionId};
 
 use crate::Append;
 use crate::error::AppendError;
 
-use super::{Fault, failed, int, notes};
+use super::{Fault, blobs, failed, int, notes};
 
 /// Ends that are remembered; beyond that all are forgotten, and each is read once more.
 const KNOWN_MAX: usize = 100_000;
@@ -93,9 +93,13 @@ pub(super) async fn append(client: &mut Client, ends: &Ends, batch: &[Append]) -
         Ok(transaction) => transaction,
         Err(error) => return everyone(failed("append")(error).into()),
     };
+    let held = match blobs::hold(&transaction, batch).await {
+        Ok(held) => held,
+        Err(error) => return everyone(failed("append")(error).into()),
+    };
     for wave in &waves {
         let wave = Wave { batch, known: &mut known, results: &mut results, asked: wave };
-        if let Err(error) = wave.write_noted(&transaction).await {
+        if let Err(error) = wave.write_noted(&transaction, &held).await {
             // Dropping the transaction takes all of it back.
             return everyone(failed("append")(error).into());
         }
@@ -146,12 +150,17 @@ impl Wave<'_> {
     }
 
     /// Writes entries and what follows from them.
-    async fn write_noted(mut self, transaction: &Transaction<'_>) -> Result<(), Fault> {
+    async fn write_noted(
+        mut self,
+        transaction: &Transaction<'_>,
+        held: &BTreeSet<BlobHash>,
+    ) -> Result<(), Fault> {
         let mut taken = BTreeSet::new();
         let mut free = Vec::new();
         // An old claim or another end comes before a name that is taken.
         for at in self.fitting(transaction).await? {
-            match names(transaction, &self.batch[at], &mut taken).await? {
+            let free_names = names(transaction, &self.batch[at], &mut taken).await?;
+            match free_names.and_then(|()| stored(&self.batch[at], held)) {
                 Ok(()) => free.push(at),
                 Err(refused) => self.results[at] = Err(refused),
             }
@@ -297,6 +306,17 @@ impl<'a> Columns<'a> {
     async fn written<C: GenericClient>(&self, client: &C) -> Result<BTreeSet<i64>, Fault> {
         let rows = client.query(WRITTEN, &[&self.no, &self.seq, &self.hash]).await?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+}
+
+/// The attachments that messages name must be stored.
+fn stored(append: &Append, held: &BTreeSet<BlobHash>) -> Result<(), AppendError> {
+    let messages = append.entries.iter().filter_map(|entry| entry.event.message());
+    let mut named = messages.flat_map(|message| &message.attachments).map(|attachment| &attachment.blob);
+    let missing = named.find(|blob| !held.contains(*blob));
+    match missing.filter(|_| !fault::planted("message_names_lost_file")) {
+        Some(blob) => Err(AppendError::BlobMissing(blob.clone())),
+        None => Ok(()),
     }
 }
 

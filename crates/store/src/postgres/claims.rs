@@ -8,7 +8,7 @@ use crate::claim::HEARTBEAT_MICROS_MAX;
 use crate::error::{AppendError, ClaimError, StoreError};
 use crate::{Binding, Bound, Claim, Claiming};
 
-use super::{Fault, failed, int, notes, number, read, search};
+use super::{Fault, blobs, failed, int, notes, number, read, search};
 
 /// Gives a node the right to write a session.
 pub(super) async fn claim(
@@ -113,9 +113,10 @@ pub(super) async fn erase(client: &mut Client, claim: Claim) -> Result<(), Appen
         return Err(AppendError::Fenced { current });
     }
     let no: i64 = row.get("no");
-    let sql = "DELETE FROM blobs WHERE blob IN (SELECT blob FROM blob_uses WHERE no = $1)
-               AND NOT EXISTS (SELECT 1 FROM blob_uses uses WHERE uses.blob = blobs.blob AND uses.no <> $1)";
-    transaction.execute(sql, &[&no]).await.map_err(failed)?;
+    let sql = "SELECT blob FROM blob_uses WHERE no = $1";
+    let used = transaction.query(sql, &[&no]).await.map_err(failed)?;
+    let used: Vec<String> = used.iter().map(|row| row.get(0)).collect();
+    blobs::remove_unused(&transaction, &used, no).await.map_err(failed)?;
     for table in
         ["entries", "keys", "open_runs", "list", "list_tags", "turns", "documents", "snapshots", "blob_uses"]
     {

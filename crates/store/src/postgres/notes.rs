@@ -190,6 +190,8 @@ pub(super) async fn blobs(transaction: &Transaction<'_>, no: i64, message: &Mess
     for attachment in &message.attachments {
         let sql = "INSERT INTO blob_uses VALUES ($1, $2) ON CONFLICT DO NOTHING";
         transaction.execute(sql, &[&attachment.blob.0, &no]).await?;
+        let sql = "DELETE FROM pending_blobs WHERE blob = $1";
+        transaction.execute(sql, &[&attachment.blob.0]).await?;
     }
     Ok(())
 }

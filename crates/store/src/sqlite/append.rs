@@ -6,13 +6,14 @@ use rusqlite::{Connection, OptionalExtension, params};
 use session::{ChatKey, Entry, Epoch, Event, Hash, Link, NodeId, RunEnd, RunId, Seq, SessionId, Time};
 use uuid::Uuid;
 
+use crate::blob::BlobDirectory;
 use crate::catalog::{ListRow, Shelf, Touch, may_touch};
 use crate::claim::HEARTBEAT_MICROS_MAX;
 use crate::error::{AppendError, ClaimError, StoreError};
 use crate::{Append, Binding, Bound, Claim, Claiming};
 
 use super::tail::Tail;
-use super::{Fault, read};
+use super::{Fault, put, read};
 
 /// What is known of a log that is being written.
 #[derive(Debug, Clone)]
@@ -50,6 +51,7 @@ pub(super) fn load_head(connection: &Connection, tail: &Tail, key: SessionId) ->
 /// Checks an append against the log as it is in this transaction, then writes it.
 pub(super) fn append(
     connection: &Connection,
+    blobs: &BlobDirectory,
     head: &mut Head,
     next_row: &mut i64,
     append: &Append,
@@ -61,6 +63,9 @@ pub(super) fn append(
         return Ok(Err(AppendError::Conflict { head: head.link.seq }));
     }
     if let Err(refusal) = check_names(connection, head.no, &append.entries)? {
+        return Ok(Err(refusal));
+    }
+    if let Err(refusal) = check_blobs(blobs, &append.entries) {
         return Ok(Err(refusal));
     }
     let before = head.link;
@@ -115,6 +120,19 @@ fn check_names(
     Ok(Ok(()))
 }
 
+/// The files that messages name must be there. Only this thread removes files, so they still are once it commits.
+fn check_blobs(blobs: &BlobDirectory, entries: &[std::sync::Arc<Entry>]) -> Result<(), AppendError> {
+    let failed =
+        |error: std::io::Error| StoreError::Failed { doing: "look for a blob", reason: error.to_string() };
+    let messages = entries.iter().filter_map(|entry| entry.event.message());
+    for attachment in messages.flat_map(|message| &message.attachments) {
+        if !fault::planted("message_names_lost_file") && !blobs.has(&attachment.blob).map_err(failed)? {
+            return Err(AppendError::BlobMissing(attachment.blob.clone()));
+        }
+    }
+    Ok(())
+}
+
 /// Writes what must be found without reading the log: keys, ids, open runs, list rows.
 fn note(connection: &Connection, no: i64, session: SessionId, entry: &Entry) -> Result<(), Fault> {
     if let Some((key, fingerprint)) = entry.event.key() {
@@ -146,6 +164,9 @@ fn note(connection: &Connection, no: i64, session: SessionId, entry: &Entry) -> 
                 .execute(params![no, run.0])?;
         }
         _ => {}
+    }
+    if let Some(message) = entry.event.message() {
+        put::name(connection, message)?;
     }
     if may_touch(&entry.event) {
         touch(connection, no, session, entry)?;

@@ -19,7 +19,7 @@ use super::read::{self, Stop};
 use super::request::{Answer, Failure, answer_with};
 use super::source::{OnDamage, Source, TailOf};
 use super::writer::Writer;
-use super::{Fault, index, load};
+use super::{Fault, index, load, put};
 
 /// The longest time that an erase waits for readers that keep its bytes in the write-ahead log.
 const SCRUB_WAIT_MAX: Duration = Duration::from_millis(250);
@@ -111,8 +111,7 @@ impl Writer {
         (|| -> Result<(), Fault> {
             connection.pragma_update(None, "secure_delete", "ON")?;
             connection.execute_batch("BEGIN IMMEDIATE")?;
-            let mut blobs = erase(connection, &|no| self.shared.tail().get(no).cloned(), head.no)?;
-            blobs.retain(|blob| !self.fresh_blobs.contains_key(blob));
+            let blobs = erase(connection, &|no| self.shared.tail().get(no).cloned(), head.no)?;
             doom(connection, &blobs)?;
             fault::hit("erase.before_commit")?;
             Ok(())
@@ -127,8 +126,7 @@ impl Writer {
         self.projected.retain(|projection| projection.session != claim.session);
         self.reload_tail(connection).map_err(after)?;
         fault::hit("erase.before_blobs").map_err(|error| after(error.into()))?;
-        let is_fresh = |blob: &BlobHash| self.fresh_blobs.contains_key(blob);
-        remove_doomed(connection, &self.shared.blobs, is_fresh).map_err(after)?;
+        remove_doomed(connection, &self.shared.blobs).map_err(after)?;
         fault::hit("erase.after_blobs").map_err(|error| after(error.into()))?;
         connection.pragma_update(None, "secure_delete", "FAST").map_err(|error| after(error.into()))?;
         // Pages that are free now are given back once it is quiet.
@@ -152,15 +150,24 @@ pub(super) fn erase(connection: &Connection, tail: TailOf<'_>, no: i64) -> Resul
         connection.execute(&format!("DELETE FROM {table} WHERE no = ?"), [no])?;
     }
     connection.execute("INSERT OR IGNORE INTO doomed_words (no) VALUES (?)", [no])?;
-    let mut unused = BTreeSet::new();
-    purge(connection, tail, no, &mut unused)?;
-    if !unused.is_empty() {
-        let others = tail_blobs(connection, "no != 0", [])?;
-        unused.retain(|blob| !others.contains(blob));
+    let mut used = BTreeSet::new();
+    purge(connection, tail, no, &mut used)?;
+    unused(connection, used)
+}
+
+/// Those of some blobs that no session uses and no upload brought for a message to come.
+pub(super) fn unused(
+    connection: &Connection,
+    blobs: BTreeSet<BlobHash>,
+) -> Result<BTreeSet<BlobHash>, Fault> {
+    if blobs.is_empty() {
+        return Ok(blobs);
     }
-    let mut used = connection.prepare("SELECT 1 FROM blob_uses WHERE blob = ? LIMIT 1")?;
-    for blob in std::mem::take(&mut unused) {
-        if !used.exists([&blob.0])? {
+    let in_tail = tail_blobs(connection, "no != 0", [])?;
+    let mut used = connection.prepare_cached("SELECT 1 FROM blob_uses WHERE blob = ? LIMIT 1")?;
+    let mut unused = BTreeSet::new();
+    for blob in blobs {
+        if !in_tail.contains(&blob) && !used.exists([&blob.0])? && !put::is_pending(connection, &blob)? {
             unused.insert(blob);
         }
     }
@@ -190,26 +197,16 @@ pub(super) fn words_removed(connection: &Connection, no: i64) -> Result<(), Faul
     Ok(())
 }
 
-/// Removes the files of doomed blobs, but for those that somebody came to use since, or is about to.
-pub(super) fn remove_doomed(
-    connection: &Connection,
-    blobs: &BlobDirectory,
-    is_fresh: impl Fn(&BlobHash) -> bool,
-) -> Result<(), Fault> {
+/// Removes the files of doomed blobs, except those that a session or an upload has come to use since.
+pub(super) fn remove_doomed(connection: &Connection, blobs: &BlobDirectory) -> Result<(), Fault> {
     let mut select = connection.prepare("SELECT blob FROM doomed_blobs")?;
-    let doomed: Vec<BlobHash> =
+    let doomed: BTreeSet<BlobHash> =
         select.query_map([], |row| row.get(0).map(BlobHash))?.collect::<rusqlite::Result<_>>()?;
     if doomed.is_empty() {
         return Ok(());
     }
-    let in_tail = tail_blobs(connection, "no != 0", [])?;
-    let mut used = connection.prepare("SELECT 1 FROM blob_uses WHERE blob = ? LIMIT 1")?;
-    for blob in &doomed {
-        if is_fresh(blob) || in_tail.contains(blob) || used.exists([&blob.0])? {
-            continue;
-        }
+    for blob in &unused(connection, doomed)? {
         match blobs.remove(blob) {
-            // A message may name a blob that never came.
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }

@@ -19,12 +19,7 @@ pub(super) fn find(connection: &Connection, path: &Path, query: &SearchQuery) ->
     let Some(expression) = expression(&query.words).filter(|_| query.count > 0) else {
         return Ok(Vec::new());
     };
-    let attached: bool = connection
-        .prepare_cached("SELECT count(*) FROM pragma_database_list WHERE name = 'words'")?
-        .query_row([], |row| row.get(0))?;
-    if !attached {
-        connection.execute("ATTACH ? AS words", [path.to_string_lossy()])?;
-    }
+    attach(connection, path)?;
     let mut hits = Vec::new();
     if query.scope.has_names() {
         hits.extend(find_in(connection, Table::Names, &expression, query)?);
@@ -33,6 +28,23 @@ pub(super) fn find(connection: &Connection, path: &Path, query: &SearchQuery) ->
         hits.extend(find_in(connection, Table::Fulltext, &expression, query)?);
     }
     Ok(newest(hits, query.count))
+}
+
+/// Attaches the file of words. One that was made anew takes the place of the one that this connection knows.
+fn attach(connection: &Connection, path: &Path) -> Result<(), Fault> {
+    let attached: bool = connection
+        .prepare_cached("SELECT count(*) FROM pragma_database_list WHERE name = 'words'")?
+        .query_row([], |row| row.get(0))?;
+    if attached {
+        let other = "SELECT 1 FROM main.search, words.written WHERE search.generation != written.generation";
+        if !connection.prepare_cached(other)?.exists([])? {
+            return Ok(());
+        }
+        connection.flush_prepared_statement_cache();
+        connection.execute("DETACH words", [])?;
+    }
+    connection.execute("ATTACH ? AS words", [path.to_string_lossy()])?;
+    Ok(())
 }
 
 /// Returns a query in the syntax of FTS5. Words consist of letters and digits, so none is read as an operator.

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_organising.sql"),
     include_str!("migrations/0006_needs.sql"),
     include_str!("migrations/0007_deliveries.sql"),
+    include_str!("migrations/0008_uploads.sql"),
 ];
 
 /// Marks a file as ours: "EvTn".

@@ -3,7 +3,6 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use crate::catalog::TurnRow;
 use super::disk::moment;
 use super::pack::{self, Row};
 use super::read;
+use super::remake::Remake;
 use super::request::Request;
 use super::search::Search;
 use super::source::{Findable, Inherited, Source};
@@ -141,7 +141,9 @@ pub(super) fn start(
 ) -> Result<(mpsc::Sender<Work>, JoinHandle<()>), Fault> {
     let (sender, receiver) = mpsc::channel::<Work>();
     let connection = Some(connect(&shared).and_then(open_files)?);
-    let mut projector = Projector { shared, search, requests, connection, tidy_asked: 0 };
+    let remake = Remake::Done;
+    let mut projector =
+        Projector { shared, search, requests, connection, tidy_asked: 0, remake, remakes_failed: 0 };
     projector.note_search();
     let thread = std::thread::Builder::new()
         .name("everturn-project".to_owned())
@@ -150,30 +152,33 @@ pub(super) fn start(
 }
 
 /// The state of the projecting thread.
-struct Projector {
-    shared: Arc<Shared>,
-    search: Search,
+pub(super) struct Projector {
+    pub(super) shared: Arc<Shared>,
+    pub(super) search: Search,
     requests: mpsc::Sender<Request>,
-    connection: Option<Connection>,
+    pub(super) connection: Option<Connection>,
     /// Pending requests to tidy up; they wait until the erased words are scrubbed.
     tidy_asked: usize,
+    pub(super) remake: Remake,
+    /// Attempts in a row to make the words anew.
+    pub(super) remakes_failed: u32,
 }
 
 /// The writing thread is gone.
-struct Alone;
+pub(super) struct Alone;
 
-type Told = Result<(), Alone>;
+pub(super) type Told = Result<(), Alone>;
 
 impl Projector {
-    /// Handles the pending requests, then scrubs a little. Blocks only if nothing is left to scrub.
+    /// Handles the pending requests, then scrubs and remakes a little. Waits only if neither is left to do.
     fn go_on(&mut self, receiver: &mpsc::Receiver<Work>) -> Told {
-        let first = if self.search.has_erased_words() {
-            match receiver.try_recv() {
-                Err(mpsc::TryRecvError::Disconnected) => return self.close(),
+        let next = if self.search.has_erased_words() { Some(moment()) } else { self.remake.next() };
+        let first = match next {
+            None => Some(receiver.recv().map_err(|_| Alone)?),
+            Some(next) => match receiver.recv_timeout(next.saturating_duration_since(moment())) {
+                Err(mpsc::RecvTimeoutError::Disconnected) => return self.close(),
                 first => first.ok(),
-            }
-        } else {
-            Some(receiver.recv().map_err(|_| Alone)?)
+            },
         };
         let more = std::iter::from_fn(|| receiver.try_recv().ok()).take(SESSIONS_AT_ONCE - 1);
         let works: Vec<Work> = first.into_iter().chain(more).collect();
@@ -182,6 +187,7 @@ impl Projector {
             self.search.scrub();
             self.note_search();
         }
+        self.remake_some()?;
         if self.tidy_asked > 0 && !self.search.has_erased_words() {
             self.search.tidy();
             self.note_search();
@@ -222,14 +228,8 @@ impl Projector {
         self.project(dues)
     }
 
-    fn tell(&self, request: Request) -> Told {
+    pub(super) fn tell(&self, request: Request) -> Told {
         self.requests.send(request).map_err(|_| Alone)
-    }
-
-    fn note_search(&self) {
-        if self.search.is_off() {
-            self.shared.search_off.store(true, Ordering::Release);
-        }
     }
 
     fn project(&mut self, dues: Vec<Due>) -> Told {
@@ -274,7 +274,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Fault {
     Fault::Refused(format!("panicked: {}", text.unwrap_or("for an unknown reason")))
 }
 
-fn connect(shared: &Shared) -> Result<Connection, Fault> {
+pub(super) fn connect(shared: &Shared) -> Result<Connection, Fault> {
     fault::hit("project.connect")?;
     let connection = connect_to_read(&shared.database())?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;

@@ -45,14 +45,15 @@ pub(super) enum Request {
         snapshot: PackedSnapshot,
         answer: Answer<Result<(), StoreError>>,
     },
-    /// Keeps the file of a blob from being removed with a session that is erased: somebody is about to use it.
-    AwaitBlob {
+    /// Records an upload whose file is about to be written.
+    Upload {
         blob: BlobHash,
+        now: Time,
         answer: Answer<Result<(), StoreError>>,
     },
-    /// The blob was not kept after all.
-    DropBlob {
-        blob: BlobHash,
+    ExpireUploads {
+        before: Time,
+        answer: Answer<Result<u64, StoreError>>,
     },
     Erase {
         claim: Claim,
@@ -75,6 +76,11 @@ pub(super) enum Request {
         result: Result<(), String>,
     },
     Tidied,
+    /// The words for search were made anew, in a file of this generation.
+    WordsMade {
+        generation: [u8; 16],
+        commits: u64,
+    },
     Folded {
         life: u64,
         result: Result<(), String>,
@@ -106,6 +112,7 @@ pub(super) enum Quick {
     Claim(SessionId, NodeId, Claiming, Time, Option<ListRow>, Answer<Result<Claim, ClaimError>>),
     Heartbeat(NodeId, Time, Answer<Result<(), StoreError>>),
     Bind(ChatKey, Option<Binding>, Binding, Answer<Result<Bound, StoreError>>),
+    Upload(BlobHash, Time, Answer<Result<(), StoreError>>),
 }
 
 /// What became of one of them.
@@ -114,6 +121,7 @@ pub(super) enum Outcome {
     Claim(Result<Claim, ClaimError>),
     Heartbeat,
     Bind(Bound),
+    Upload(Result<(), StoreError>),
 }
 
 /// Why a group was not committed.
@@ -150,7 +158,11 @@ impl Quick {
             (Self::Claim(.., answer), Outcome::Claim(result)) => answer_with(answer, result),
             (Self::Heartbeat(.., answer), Outcome::Heartbeat) => answer_with(answer, Ok(())),
             (Self::Bind(.., answer), Outcome::Bind(bound)) => answer_with(answer, Ok(bound)),
-            (Self::Append(..) | Self::Claim(..) | Self::Heartbeat(..) | Self::Bind(..), _) => {
+            (Self::Upload(.., answer), Outcome::Upload(result)) => answer_with(answer, result),
+            (
+                Self::Append(..) | Self::Claim(..) | Self::Heartbeat(..) | Self::Bind(..) | Self::Upload(..),
+                _,
+            ) => {
                 unreachable!("outcomes are made in order")
             }
         }
@@ -164,6 +176,7 @@ impl Quick {
             Self::Claim(.., answer) => answer_with(answer, Err(failure.store_error().into())),
             Self::Heartbeat(.., answer) => answer_with(answer, Err(failure.store_error())),
             Self::Bind(.., answer) => answer_with(answer, Err(failure.store_error())),
+            Self::Upload(.., answer) => answer_with(answer, Err(failure.store_error())),
         }
     }
 }

@@ -94,7 +94,7 @@ impl Search {
     /// A store whose words cannot be had is still a store.
     pub(super) fn open(main: &Connection, tail: &Tail, path: PathBuf) -> Self {
         Self::open_or_make(main, tail, path.clone()).unwrap_or_else(|fault| {
-            tracing::error!(reason = %fault, "search is off; the next start tries again");
+            tracing::error!(reason = %fault, "search is off until its words are made anew from the logs");
             Self::off(path)
         })
     }
@@ -127,8 +127,20 @@ impl Search {
 
     fn make(main: &Connection, tail: &Tail, path: PathBuf) -> Result<Self, Fault> {
         main.execute("DELETE FROM search", [])?;
-        remove(&path)?;
-        let connection = connect(&path)?;
+        let mut search = Self::off(path);
+        let generation = search.begin_again()?;
+        search.rebuild(main, tail)?;
+        fault::hit("search.before_made")?;
+        rely_on(main, generation, search.commits)?;
+        fault::hit("search.after_made")?;
+        Ok(search)
+    }
+
+    /// Makes an empty file in place of what there is. The logs' file does not rely on it yet.
+    pub(super) fn begin_again(&mut self) -> Result<[u8; 16], Fault> {
+        self.connection = None;
+        remove(&self.path)?;
+        let connection = connect(&self.path)?;
         let generation: [u8; 16] = connection.query_row("SELECT randomblob(16)", [], |row| row.get(0))?;
         connection.execute_batch("BEGIN IMMEDIATE")?;
         connection.execute_batch(TABLES)?;
@@ -136,15 +148,24 @@ impl Search {
         connection.pragma_update(None, "user_version", FORM)?;
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         connection.execute_batch("COMMIT")?;
-        let mut search = Self { path, connection: Some(connection), commits: 0, scrub: Scrub::Done };
-        search.rebuild(main, tail)?;
-        fault::hit("search.before_made")?;
-        main.execute(
-            "INSERT INTO search (generation, commits) VALUES (?, ?)",
-            params![generation, search.commits],
-        )?;
-        fault::hit("search.after_made")?;
-        Ok(search)
+        (self.connection, self.commits, self.scrub) = (Some(connection), 0, Scrub::Done);
+        Ok(generation)
+    }
+
+    /// Makes the words of a log anew, from its beginning to `end`.
+    pub(super) fn remake(&mut self, source: &Source<'_>, end: Seq) -> Result<(), Fault> {
+        self.doom(source.no)?;
+        let mut found = Vec::new();
+        source.go_through(OnDamage::End, Seq(0), end, |entries| {
+            found.extend(source.findable(entries, Seq(0))?);
+            Ok(())
+        })?;
+        self.write(&found.iter().map(|findable| (source.no, findable)).collect::<Vec<_>>())
+    }
+
+    /// How many times the file was written.
+    pub(super) fn commits(&self) -> u64 {
+        self.commits
     }
 
     /// Rebuilds the words of every log with commits to this file that `everturn.db` does not rely on: a disk that ignored a
@@ -207,7 +228,7 @@ impl Search {
     }
 
     /// Indexes texts durably, in place of their earlier versions. Returns the number of commits to the file, or `None` if
-    /// it cannot be written: search then reports an error until the next start rebuilds the file.
+    /// it cannot be written: search then reports an error until the file is made anew.
     pub(super) fn store(&mut self, findable: &[(i64, &Findable)]) -> Option<u64> {
         self.connection.as_ref()?;
         if findable.is_empty() {
@@ -221,7 +242,7 @@ impl Search {
 
     /// Gives the file up. Words of erased sessions must not stay in one that nobody can write.
     pub(super) fn fail(&mut self, fault: &Fault) -> Option<u64> {
-        tracing::error!(reason = %fault, "search is off; the next start makes its words anew from the logs");
+        tracing::error!(reason = %fault, "search is off until its words are made anew from the logs");
         self.connection = None;
         if let Err(error) = remove(&self.path) {
             tracing::warn!(%error, "the file of words is removed at the next start");
@@ -344,6 +365,13 @@ impl Search {
         background::vacuum(connection, i64::from(i32::MAX))?;
         checkpoint::empty(connection)
     }
+}
+
+/// Notes the file of words, and how many commits of it the logs rely on.
+pub(super) fn rely_on(main: &Connection, generation: [u8; 16], commits: u64) -> Result<(), Fault> {
+    main.execute("DELETE FROM search", [])?;
+    main.execute("INSERT INTO search (generation, commits) VALUES (?, ?)", params![generation, commits])?;
+    Ok(())
 }
 
 fn connect(path: &Path) -> Result<Connection, Fault> {

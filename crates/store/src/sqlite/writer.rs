@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use session::{BlobHash, Event, Seq, SessionId};
+use session::{Event, Seq, SessionId};
 
 use crate::directory::{DataDirectory, Database};
 use crate::error::{AppendError, ClaimError, Dead, StoreError};
@@ -26,7 +26,7 @@ use super::project::{self, Projection, Work};
 use super::request::{Answer, Failure, Outcome, PackedSnapshot, Quick, Request, answer_with};
 use super::search::Search;
 use super::tail::Tail;
-use super::{Fault, Settings, Shared, connect_to_write, erase, index, load, migrate, read, wal};
+use super::{Fault, Settings, Shared, connect_to_write, erase, index, load, migrate, put, read, wal};
 
 /// What is known of a session that is being written.
 #[derive(Debug)]
@@ -77,8 +77,6 @@ pub(super) struct Writer {
     pub(super) empty_due: bool,
     /// Erases that wait until the write-ahead log has none of their bytes, and the time at which each is answered anyway.
     pub(super) scrubbing: Vec<(Instant, Answer<Result<(), AppendError>>)>,
-    /// The number of uploads of each blob, in progress or done, that no entry uses yet. An erase keeps these files.
-    pub(super) fresh_blobs: HashMap<BlobHash, u32>,
     /// Goes up when the store dies, so that what was asked for before is told from what is asked for after.
     pub(super) life: u64,
     pub(super) next_commit: Instant,
@@ -122,7 +120,6 @@ impl Writer {
             forgetting: HashMap::new(),
             empty_due: false,
             scrubbing: Vec::new(),
-            fresh_blobs: HashMap::new(),
             life: 0,
             next_commit: now,
             next_slice: now,
@@ -169,8 +166,7 @@ impl Writer {
         let mut connection = connect_to_write(&self.shared.database())?;
         migrate::migrate(&mut connection)?;
         self.empty_due = !self.empty_unless_read(&connection)?;
-        let is_fresh = |blob: &BlobHash| self.fresh_blobs.contains_key(blob);
-        if let Err(fault) = erase::remove_doomed(&connection, &self.shared.blobs, is_fresh) {
+        if let Err(fault) = erase::remove_doomed(&connection, &self.shared.blobs) {
             tracing::warn!(reason = %fault, "attachments of erased sessions are removed at the next start");
         }
         load::shape(&connection)?;
@@ -252,11 +248,13 @@ impl Writer {
             },
             Request::Forgotten { no, result } => self.forgotten(no, result),
             Request::Tidied => self.tidied(),
+            Request::WordsMade { generation, commits } => self.words_made(generation, commits),
             Request::Folded { life, result } => self.folded(life, result),
             Request::Close(answer) => self.closing.get_or_insert_default().extend(answer),
-            Request::AwaitBlob { blob, answer } => self.await_blob(blob, answer),
-            Request::DropBlob { blob } => self.drop_blob(&blob),
-            slow @ (Request::Erase { .. } | Request::Revive { .. }) => self.slow.push_back(slow),
+            Request::Upload { blob, now, answer } => self.quick.push(Quick::Upload(blob, now, answer)),
+            slow @ (Request::Erase { .. } | Request::ExpireUploads { .. } | Request::Revive { .. }) => {
+                self.slow.push_back(slow);
+            }
         }
     }
 
@@ -340,6 +338,7 @@ impl Writer {
         let appends = group.iter().any(|quick| matches!(quick, Quick::Append(..)));
         let claims = group.iter().any(|quick| matches!(quick, Quick::Claim(..)));
         let binds = group.iter().any(|quick| matches!(quick, Quick::Bind(..)));
+        let uploads = group.iter().any(|quick| matches!(quick, Quick::Upload(..)));
         let beats = group.iter().any(|quick| matches!(quick, Quick::Heartbeat(..)));
         let before = |fault: Fault| Failure::Before(fault.to_string());
         let point = |wanted: bool, name| if wanted { fault::hit(name) } else { Ok(()) };
@@ -353,6 +352,7 @@ impl Writer {
             point(beats, "heartbeat.before_commit")?;
             point(claims, "claim.before_commit")?;
             point(binds, "bind.before_commit")?;
+            point(uploads, "upload.before_commit")?;
             point(appends, "append.before_commit")?;
             Ok(outcomes)
         })()
@@ -368,6 +368,7 @@ impl Writer {
         point(beats, "heartbeat.after_commit").map_err(after)?;
         point(claims, "claim.after_commit").map_err(after)?;
         point(binds, "bind.after_commit").map_err(after)?;
+        point(uploads, "upload.after_commit").map_err(after)?;
         point(appends, "append.after_commit").map_err(after)?;
         point(appends, "append.before_answer").map_err(after)?;
         Ok(outcomes)
@@ -396,6 +397,14 @@ impl Writer {
                 };
                 let claimed = self.refuse_damaged(connection, claimed)?;
                 Ok(Outcome::Claim(claimed))
+            }
+            Quick::Upload(..) if full => {
+                let reason = "the disk is at its reserve; free some space".to_owned();
+                Ok(Outcome::Upload(Err(StoreError::Failed { doing: "keep a blob", reason })))
+            }
+            Quick::Upload(blob, now, _) => {
+                put::record(connection, blob, *now)?;
+                Ok(Outcome::Upload(Ok(())))
             }
             Quick::Append(batch, _) => {
                 let mut results = Vec::with_capacity(batch.len());
@@ -431,7 +440,7 @@ impl Writer {
         let Some(active) = self.active.get_mut(&session) else {
             return Ok(Err(AppendError::Deleted(session)));
         };
-        let result = append::append(connection, &mut active.head, next_row, one)?;
+        let result = append::append(connection, &self.shared.blobs, &mut active.head, next_row, one)?;
         Ok(result.map(|result| written.push((session, result))))
     }
 
@@ -480,10 +489,6 @@ impl Writer {
 
     /// Notes what an append leaves to be projected.
     fn note_due(&mut self, one: &Append, now: Instant) {
-        let messages = one.entries.iter().filter_map(|entry| entry.event.message());
-        for blob in messages.flat_map(|message| &message.attachments).map(|attachment| &attachment.blob) {
-            self.drop_blob(blob);
-        }
         let Some(active) = self.active.get_mut(&one.claim.session) else { return };
         active.last_append = now;
         for entry in &one.entries {
@@ -516,6 +521,7 @@ impl Writer {
         while let Some(request) = self.slow.pop_front() {
             match request {
                 Request::Erase { claim, answer } => self.erase_session(claim, answer),
+                Request::ExpireUploads { before, answer } => self.expire_uploads(before, answer),
                 Request::Revive { answer } => {
                     let result = self.revive();
                     answer_with(answer, result);
@@ -525,12 +531,12 @@ impl Writer {
                 | Request::Heartbeat { .. }
                 | Request::Bind { .. }
                 | Request::Snapshot { .. }
-                | Request::AwaitBlob { .. }
-                | Request::DropBlob { .. }
+                | Request::Upload { .. }
                 | Request::Settle { .. }
                 | Request::Projected { .. }
                 | Request::Forgotten { .. }
                 | Request::Tidied
+                | Request::WordsMade { .. }
                 | Request::Folded { .. }
                 | Request::Close(_) => {}
             }

@@ -65,7 +65,7 @@ async fn a_backup_of_a_store_in_use_is_restored_as_a_prefix_under_higher_epochs(
     let (data, copy, other) =
         (directory.path().join("data"), directory.path().join("copy"), directory.path().join("other"));
     let (store, mut authors) = filled(&data).await;
-    let blob = store.put_blob(b"a picture".to_vec()).await.unwrap();
+    let blob = store.put_blob(b"a picture".to_vec(), Time(1)).await.unwrap();
     let file =
         session::Attachment { name: "a".into(), media_type: "b".into(), size_bytes: 9, blob: blob.clone() };
     let message = session::Message { attachments: vec![file], ..session::Message::text("look") };
@@ -222,7 +222,7 @@ async fn a_store_in_use_is_not_repaired() {
 async fn an_attachment_that_is_missing_or_changed_is_found() {
     let directory = TempDir::new().unwrap();
     let (store, mut authors) = filled(directory.path()).await;
-    let blob = store.put_blob(b"a picture".to_vec()).await.unwrap();
+    let blob = store.put_blob(b"a picture".to_vec(), Time(1)).await.unwrap();
     let file =
         session::Attachment { name: "a".into(), media_type: "b".into(), size_bytes: 9, blob: blob.clone() };
     let message = session::Message { attachments: vec![file], ..session::Message::text("look") };

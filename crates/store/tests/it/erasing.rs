@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
-use session::{Attachment, Command, Message, MessageKey, PostMode};
+use session::{Attachment, Command, Message, MessageKey, PostMode, Time};
 use store::blob::Blobs;
 use store::conformance::Author;
 use store::sqlite::SqliteStore;
@@ -72,7 +72,7 @@ async fn others(store: &SqliteStore) -> Vec<Author> {
 async fn marked(store: &SqliteStore, packed_after: u64) -> Author {
     let mut author = Author::create(store, session_id(1)).await;
     author.ask(store, Command::Rename { title: format!("About the {MARKER}") }).await;
-    let blob = store.put_blob(format!("a picture of a {MARKER}").into_bytes()).await.unwrap();
+    let blob = store.put_blob(format!("a picture of a {MARKER}").into_bytes(), Time(1)).await.unwrap();
     let file =
         Attachment { name: format!("{MARKER}.png"), media_type: "image/png".to_owned(), blob, size_bytes: 1 };
     for round in 0..4 {

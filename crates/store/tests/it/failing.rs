@@ -39,7 +39,7 @@ async fn at_the_reserve_only_what_is_essential_is_written() {
     let store = SqliteStore::open(full).unwrap();
     assert_eq!(author.refused(&store, rename()).await, AppendError::Full);
     author.assert_read(&store).await;
-    assert!(store.put_blob(b"no room".to_vec()).await.is_err());
+    assert!(store.put_blob(b"no room".to_vec(), Time(1)).await.is_err());
     // One that is refused does not keep the other back.
     let mut end = author.append(author.decide(stop()).unwrap().events);
     end.urgency = Urgency::Essential;

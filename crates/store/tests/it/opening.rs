@@ -67,7 +67,7 @@ async fn a_store_of_the_first_schema_is_brought_to_todays() {
     drop(store);
     let file = Connection::open(directory.path().join("everturn.db")).unwrap();
     file.execute_batch(
-        "DROP INDEX list_undelivered; ALTER TABLE list DROP COLUMN undelivered; DROP INDEX list_live; DROP INDEX list_needing; DROP INDEX list_pinned; ALTER TABLE list DROP COLUMN needs;
+        "DROP TABLE pending_blobs; DROP INDEX list_undelivered; ALTER TABLE list DROP COLUMN undelivered; DROP INDEX list_live; DROP INDEX list_needing; DROP INDEX list_pinned; ALTER TABLE list DROP COLUMN needs;
          DROP TABLE list_tags; DROP INDEX list_in_trash; DROP INDEX list_by_project; ALTER TABLE list DROP COLUMN tags;
          ALTER TABLE list DROP COLUMN project; ALTER TABLE list DROP COLUMN trashed_at;
          DROP INDEX list_by_activity; ALTER TABLE list DROP COLUMN user;

@@ -117,6 +117,43 @@ async fn without_words_search_says_so_and_erasing_owes_them() {
 }
 
 #[tokio::test]
+async fn search_that_failed_works_again_without_a_restart() {
+    let directory = TempDir::new().unwrap();
+    let (hits, mut author) = made(directory.path()).await;
+    let words = directory.path().join("search.db");
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    assert_eq!(found(&store, "heron").await, hits);
+    // The disk fails while words are stored, and for a while after it.
+    fault::fail_next("search.before_commit");
+    author.turn(&store, "an egret", "one egret").await;
+    store.settle().await.unwrap();
+    let heron = || store::SearchQuery::new(UserId::FIRST, "heron", 100);
+    store.search(heron()).await.expect_err("search that is off finds nothing, and says why");
+    assert!(!words.exists());
+    fs::create_dir(&words).unwrap();
+    author.turn(&store, "a bittern", "one bittern").await;
+    fs::remove_dir(&words).unwrap();
+    let works = async {
+        while store.search(heron()).await.is_err() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), works).await.unwrap();
+    assert_eq!(found(&store, "heron").await, hits);
+    assert_eq!(found(&store, "egret").await.len(), 2);
+    assert_eq!(found(&store, "bittern").await.len(), 2);
+    author.turn(&store, "a crane", "one crane").await;
+    store.settle().await.unwrap();
+    assert_eq!(found(&store, "crane").await.len(), 2);
+    drop(store);
+    // The next start relies on what was made.
+    let inode = fs::metadata(&words).map(|words| std::os::unix::fs::MetadataExt::ino(&words)).unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    assert_eq!(found(&store, "crane").await.len(), 2);
+    assert_eq!(fs::metadata(&words).map(|words| std::os::unix::fs::MetadataExt::ino(&words)).unwrap(), inode);
+}
+
+#[tokio::test]
 async fn the_earlier_form_of_a_text_is_found_again_when_the_later_was_lost() {
     let directory = TempDir::new().unwrap();
     let (_, mut author) = made(directory.path()).await;

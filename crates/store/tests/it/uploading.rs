@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::sys::stat::Mode;
-use session::BlobHash;
+use session::{BlobHash, Time};
 use store::blob::{Blobs, hash_of};
 use store::conformance::Author;
 use store::sqlite::SqliteStore;
@@ -29,7 +29,7 @@ async fn an_upload_that_waits_for_the_disk_holds_up_no_append() {
     fs::create_dir_all(pipe.parent().unwrap()).unwrap();
     nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
     let uploading = store.clone();
-    let upload = tokio::spawn(async move { uploading.put_blob(b"a picture".to_vec()).await });
+    let upload = tokio::spawn(async move { uploading.put_blob(b"a picture".to_vec(), Time(1)).await });
     for _ in 0..3 {
         author.turn(&*store, "question", "answer").await;
     }
@@ -44,11 +44,11 @@ async fn an_upload_that_waits_for_the_disk_holds_up_no_append() {
 async fn a_new_upload_heals_a_file_that_changed() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open(settings(directory.path())).unwrap();
-    let blob = store.put_blob(b"a picture".to_vec()).await.unwrap();
+    let blob = store.put_blob(b"a picture".to_vec(), Time(1)).await.unwrap();
     for rotten in [&b"a pictur"[..], b"b picture", b""] {
         fs::write(file_of(directory.path(), &blob), rotten).unwrap();
         assert!(store.blob(blob.clone()).await.is_err());
-        assert_eq!(store.put_blob(b"a picture".to_vec()).await.unwrap(), blob);
+        assert_eq!(store.put_blob(b"a picture".to_vec(), Time(1)).await.unwrap(), blob);
         assert_eq!(store.blob(blob.clone()).await.unwrap().unwrap(), b"a picture");
     }
     assert_eq!(fs::read_dir(directory.path().join("blobs/unfinished")).unwrap().count(), 0);

@@ -180,8 +180,16 @@ impl Catalog for RecordingStore {
 }
 
 impl Blobs for RecordingStore {
-    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
-        self.store.put_blob(bytes)
+    fn put_blob(&self, bytes: Vec<u8>, now: Time) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
+        self.store.put_blob(bytes, now)
+    }
+
+    fn has_blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.store.has_blob(hash)
+    }
+
+    fn expire_uploads(&self, before: Time) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.store.expire_uploads(before)
     }
 
     fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use hub::{Acknowledged, CommandError, Create, FollowError, Followed, Hub, Settings, SystemClock};
 use session::{
-    Attachment, BlobHash, ChatKey, ChatKind, Command, Message, MessageKey, PostMode, Seq, SessionId, TurnId,
-    View,
+    Attachment, BlobHash, ChatKey, ChatKind, Command, Message, MessageKey, PostMode, Seq, SessionId, Time,
+    TurnId, View,
 };
 use store::Catalog;
 use store::blob::Blobs;
@@ -212,14 +212,32 @@ impl Stage {
     pub async fn blob(&self, session: SessionId, text: &str) -> Option<BlobHash> {
         let hash = store::blob::hash_of(text.as_bytes());
         let op = self.ask(Asked::Blob { hash, text: text.to_owned(), session });
+        let uploaded = self.upload(text).await;
+        if uploaded.is_some() {
+            say(&Line::Ack { op, seq: Seq(0), turn: None, session });
+        }
+        uploaded
+    }
+
+    /// Stores bytes for a message to name.
+    pub async fn upload(&self, text: &str) -> Option<BlobHash> {
         for _ in 0..TRIES_MAX {
-            if let Ok(hash) = self.store.put_blob(text.as_bytes().to_vec()).await {
-                say(&Line::Ack { op, seq: Seq(0), turn: None, session });
+            if let Ok(hash) = self.store.put_blob(text.as_bytes().to_vec(), Time(1)).await {
                 return Some(hash);
             }
             sleep(PAUSE).await;
         }
         None
+    }
+
+    /// Lets every upload expire that no message named.
+    pub async fn expire(&self) {
+        for _ in 0..TRIES_MAX {
+            if self.store.expire_uploads(Time(i64::MAX)).await.is_ok() {
+                return;
+            }
+            sleep(PAUSE).await;
+        }
     }
 
     /// Erases a session.

@@ -109,6 +109,8 @@ async fn first(stage: &mut Stage) {
 }
 
 async fn attachments(stage: &Stage, two: SessionId, three: SessionId) {
+    stage.upload("a note that nobody sends").await;
+    stage.expire().await;
     let note = stage.blob(two, "a note that stays").await;
     stage.post(two, Post { blob: note, ..Post::keyed("m2 words=3") }).await;
     let secret = stage.blob(three, &format!("a note {ERASED_WORD}kept3 that goes")).await;

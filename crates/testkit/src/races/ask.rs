@@ -1,10 +1,8 @@
 //! What is asked of the session, and how often: one maker a command, drawn by weight.
 
-use session::{
-    Attachment, BlobHash, Command, Flag, Message, MessageKey, PostMode, RunId, SessionId, TurnId, TurnView,
-    View,
-};
+use session::{Command, Flag, Message, MessageKey, PostMode, RunId, SessionId, TurnId, TurnView, View};
 
+use crate::attached;
 use crate::dice::Dice;
 
 use super::stage::{Rule, Stage};
@@ -97,12 +95,7 @@ fn once(command: Command, effect: String) -> Option<Ask> {
 fn message(dice: &mut Dice, stage: &Stage) -> Message {
     let mut message = Message::text(format!("{} said", stage.token("p")));
     if dice.chance(15) {
-        message.attachments.push(Attachment {
-            name: "note.txt".to_owned(),
-            media_type: "text/plain".to_owned(),
-            blob: BlobHash(format!("{:064x}", dice.below(1 << 40))),
-            size_bytes: dice.below(5_000),
-        });
+        message.attachments.push(attached::attachment(&format!("note {}.txt", dice.below(1 << 40))));
     }
     message
 }

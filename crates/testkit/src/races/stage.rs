@@ -9,6 +9,7 @@ use hub::{Acknowledged, Create, Hub};
 use session::{Command, Hash, SessionId, View};
 use uuid::Uuid;
 
+use crate::attached;
 use crate::dice::Dice;
 
 use super::seen::{Observation, Source, State, Strings, take_apart};
@@ -165,6 +166,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Stage {
     /// Makes a session and gives it a second id that stays.
     pub(super) async fn make(hub: &Hub, counter: Arc<Counter>) -> anyhow::Result<Arc<Self>> {
+        hub.keep_blob(attached::BYTES.to_vec()).await?;
         let handle = hub.create(Create::default()).await?;
         let first = handle.session();
         let anchor = SessionId(Uuid::from_u128(first.0.as_u128() ^ (1 << 40)));

@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fault::Process;
+use futures_util::FutureExt;
 use hub::{Acknowledged, CommandError, Create, Hub};
 use session::{
-    Attachment, BlobHash, Command, Event, Flag, Message, MessageKey, Owner, PostMode, RunEnd, RunId, Session,
-    SessionId, TurnId,
+    Command, Event, Flag, Message, MessageKey, Owner, PostMode, RunEnd, RunId, Session, SessionId, Time,
+    TurnId,
 };
+use store::blob::Blobs;
+
+use crate::attached;
 
 use super::chat;
 use super::world::{Up, World};
@@ -155,14 +159,18 @@ pub(super) fn message(world: &World) -> (Message, PostMode, MessageKey) {
     };
     let mut message = Message::text(format!("message {id}"));
     if world.chance(20) {
-        message.attachments.push(Attachment {
-            name: "heron.txt".to_owned(),
-            media_type: "text/plain".to_owned(),
-            blob: BlobHash("00".repeat(32)),
-            size_bytes: 5,
-        });
+        // Sometimes one relies on an earlier upload.
+        if world.chance(60) {
+            upload(world);
+        }
+        message.attachments.push(attached::attachment("heron.txt"));
     }
     (message, mode, MessageKey(id.to_string()))
+}
+
+/// Uploads the file that messages carry. It may have been erased with the last session that used it.
+fn upload(world: &World) {
+    drop(world.truth.put_blob(attached::BYTES.to_vec(), Time(world.now_micros())).now_or_never());
 }
 
 /// Posts, and asks again with the same key until the answer is known.
@@ -191,6 +199,10 @@ async fn post(world: &Arc<World>, session: SessionId) {
             }
             Answered::No(CommandError::Rejected(_) | CommandError::Deleted(_) | CommandError::Unknown(_)) => {
                 return;
+            }
+            Answered::No(CommandError::AttachmentMissing(_)) => {
+                world.met("an attachment was uploaded again");
+                upload(world);
             }
             Answered::No(_) => world.pause(4_000).await,
             Answered::Unknown => {

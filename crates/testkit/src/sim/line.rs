@@ -19,6 +19,9 @@ use store::{
 use super::slots::SimSlots;
 use super::world::World;
 
+/// How far a dead projector is behind: more than a hub accepts.
+const LAG_MICROS: i64 = 60_000_000;
+
 /// What is wrong with one node's way to the store.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
@@ -34,6 +37,10 @@ pub(crate) struct Line {
     pub(crate) cut_with_next: AtomicBool,
     /// The node drains: messages are kept and wait.
     pub(crate) held: AtomicBool,
+    /// The projector is dead: what is appended does not reach list and search.
+    pub(crate) lags: AtomicBool,
+    /// It was dead a moment ago: runs may still be held.
+    pub(crate) lagged: AtomicBool,
 }
 
 impl Line {
@@ -160,7 +167,8 @@ impl SimStore {
         }
         // P15: a message and the run that it begins are one.
         let posted = entries.iter().any(|entry| matches!(entry.event, Event::MessagePosted { .. }));
-        if posted && !self.line.held.load(Ordering::Relaxed) {
+        let held = self.line.held.load(Ordering::Relaxed) || self.line.lagged.load(Ordering::Relaxed);
+        if posted && !held {
             let mut state = Session::default();
             self.world.log(session).iter().for_each(|entry| session::fold(&mut state, entry));
             if state.open_run.is_none() && state.queue.iter().any(|queued| !queued.paused) {
@@ -397,15 +405,31 @@ impl Catalog for SimStore {
     }
 
     fn lag_micros(&self) -> i64 {
-        0
+        if self.line.lags.load(Ordering::Relaxed) { LAG_MICROS } else { 0 }
     }
 }
 
 impl Blobs for SimStore {
-    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
+    fn put_blob(&self, bytes: Vec<u8>, now: Time) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
         async move {
             self.reach_to_write().await?;
-            self.world.truth.put_blob(bytes).await
+            self.world.truth.put_blob(bytes, now).await
+        }
+        .boxed()
+    }
+
+    fn has_blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<bool, StoreError>> {
+        async move {
+            self.reach().await?;
+            self.world.truth.has_blob(hash).await
+        }
+        .boxed()
+    }
+
+    fn expire_uploads(&self, before: Time) -> BoxFuture<'_, Result<u64, StoreError>> {
+        async move {
+            self.reach_to_write().await?;
+            self.world.truth.expire_uploads(before).await
         }
         .boxed()
     }

@@ -1,5 +1,5 @@
 //! What goes wrong: kills at any point, pauses, cut lines, full disks, lost answers, clocks that jump, slots that cannot
-//! be seen, drains. Then peace, in which everything must come to its end.
+//! be seen, dead projectors, drains. Then peace, in which everything must come to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,6 +17,9 @@ const LOOK_PAUSE: Duration = Duration::from_secs(5);
 /// Looks after which the clocks are set so far ahead that what waits for a journal is given up. It happens again: the
 /// jump itself can make a node lose a run, which waits for its journal from then on.
 const LOOKS_UNTIL_LATE: u64 = 20;
+/// How far a clock jumps: a correction, or a machine that starts without knowing the date.
+const NEAR_MICROS: u64 = 60_000_000;
+const FAR_MICROS: u64 = 400 * 24 * 3_600 * 1_000_000;
 const LATE_MICROS: i64 = 25 * 3_600 * 1_000_000;
 
 /// Lives a world from its begin to its end.
@@ -50,7 +53,7 @@ pub(crate) async fn live(world: &Arc<World>) {
 }
 
 async fn trouble(world: &Arc<World>, node: &Node) {
-    match world.below(12) {
+    match world.below(13) {
         0 | 1 => {
             node.kill();
             world.met("a node was killed");
@@ -95,27 +98,48 @@ async fn trouble(world: &Arc<World>, node: &Node) {
         }
         7 => {
             let ahead = world.chance(50);
-            let micros = i64::try_from(world.below(60_000_000)).unwrap_or(0);
+            // Claims compare the clocks of several nodes, which must agree to within minutes.
+            let far = world.nodes.len() == 1 && world.chance(50);
+            let most = if far { FAR_MICROS } else { NEAR_MICROS };
+            let micros = i64::try_from(world.below(most)).unwrap_or(0);
             node.skew_micros.fetch_add(if ahead { micros } else { -micros }, Ordering::Relaxed);
             world.met(if ahead { "a clock jumped ahead" } else { "a clock jumped back" });
         }
         8 => drain(world, node).await,
         9 | 10 => die_in_an_outage(world, node).await,
-        _ => {
-            node.slots.hide(true);
-            world.met("slots could not be seen");
-            node.kill();
-            world.pause(2_000).await;
-            node.start(world).await;
-            world.pause(20_000).await;
-            if world.chance(25) {
-                world.met("slots were lost for good");
-                world.record().slots_lost = true;
-            } else {
-                node.slots.hide(false);
-            }
+        11 => {
+            node.line.lagged.store(true, Ordering::Relaxed);
+            node.line.lags.store(true, Ordering::Relaxed);
+            world.met("a projector died");
+            world.pause(15_000).await;
+            revive_projector(node).await;
         }
+        _ => hide_slots(world, node).await,
     }
+}
+
+/// Kills a node whose slots cannot be seen for a while, or ever again.
+async fn hide_slots(world: &Arc<World>, node: &Node) {
+    node.slots.hide(true);
+    world.record().slots_hidden = true;
+    world.met("slots could not be seen");
+    node.kill();
+    world.pause(2_000).await;
+    node.start(world).await;
+    world.pause(20_000).await;
+    if world.chance(25) {
+        world.met("slots were lost for good");
+        world.record().slots_lost = true;
+    } else {
+        node.slots.hide(false);
+    }
+}
+
+/// Lets a projector catch up. The hub looks four times a second.
+async fn revive_projector(node: &Node) {
+    node.line.lags.store(false, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    node.line.lagged.store(false, Ordering::Relaxed);
 }
 
 /// What a run brings goes into its journal, sometimes beside the log that has it already; then the node dies.
@@ -131,7 +155,9 @@ async fn die_in_an_outage(world: &Arc<World>, node: &Node) {
         if world.chance(50) {
             node.slots.lose_power();
         }
-        node.slots.hide(world.chance(30));
+        let hides = world.chance(30);
+        world.record().slots_hidden |= hides;
+        node.slots.hide(hides);
     }
     node.line.cut.store(false, Ordering::Relaxed);
     world.pause(3_000).await;
@@ -169,6 +195,7 @@ async fn peace(world: &Arc<World>) {
         node.line.cut.store(false, Ordering::Relaxed);
         node.line.full.store(false, Ordering::Relaxed);
         node.line.forgetful.store(false, Ordering::Relaxed);
+        revive_projector(node).await;
         if !slots_lost {
             node.slots.hide(false);
         }

@@ -8,21 +8,16 @@ use std::sync::Arc;
 use hub::{SessionHandle, Spool};
 use rusqlite::Connection;
 use session::{
-    Attachment, BlobHash, CallProgress, Command, Entry, Event, Marker, MarkerKind, Message, MessageKey, Part,
-    PostMode, RunId, Session, SlotNo, TurnView, UserId, View,
+    CallProgress, Command, Entry, Event, Marker, MarkerKind, Message, MessageKey, Part, PostMode, RunId,
+    Session, SlotNo, TurnView, UserId, View,
 };
 use store::{ListQuery, ListRow, Shelf};
-use testkit::World;
+use testkit::{World, attached};
 
 /// A message with an attachment.
 pub(crate) fn message(text: &str) -> Message {
-    let attachment = Attachment {
-        name: format!("{text}.txt"),
-        media_type: "text/plain".to_owned(),
-        blob: BlobHash("ab".repeat(32)),
-        size_bytes: 7,
-    };
-    Message { attachments: vec![attachment], ..Message::text(text) }
+    let attachments = vec![attached::attachment(&format!("{text}.txt"))];
+    Message { attachments, ..Message::text(text) }
 }
 
 /// A command that posts a message with an attachment.

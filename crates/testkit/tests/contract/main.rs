@@ -6,6 +6,7 @@
     reason = "what cannot be set up fails the test"
 )]
 
+mod attachments;
 mod chats;
 mod durable;
 mod failure;

@@ -1,0 +1,144 @@
+//! Makes the words for search anew while the store runs, after their file failed: log by log, between other work. Until
+//! then search reports an error.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::directory::Database;
+
+use super::disk::moment;
+use super::project::{Projector, Told, connect};
+use super::request::Request;
+use super::source::Source;
+use super::writer::Writer;
+use super::{Fault, read, search};
+
+/// The pause before the first attempt. It doubles with each that fails.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_DOUBLINGS_MAX: u32 = 8;
+/// How long the writing thread may take to note that the words are complete.
+const NOTE_AGAIN: Duration = Duration::from_secs(5);
+
+/// How far the words are made anew.
+#[derive(Debug)]
+pub(super) enum Remake {
+    /// They are complete.
+    Done,
+    /// To be started at this time.
+    Due(Instant),
+    /// The words of these logs are missing.
+    Reading { generation: [u8; 16], logs: Vec<i64> },
+    /// They are complete; the writing thread is asked to note that, again at this time.
+    Noting { generation: [u8; 16], again: Instant },
+}
+
+impl Remake {
+    /// When there is something to do without being asked; `None` when there is nothing.
+    pub(super) fn next(&self) -> Option<Instant> {
+        match self {
+            Self::Done => None,
+            Self::Due(at) | Self::Noting { again: at, .. } => Some(*at),
+            Self::Reading { .. } => Some(moment()),
+        }
+    }
+}
+
+impl Projector {
+    /// Notes whether search works. If it does not, its words are made anew before long.
+    pub(super) fn note_search(&mut self) {
+        if self.search.is_off() && !matches!(self.remake, Remake::Due(_)) {
+            self.shared.search_off.store(true, Ordering::Release);
+            self.remake = Remake::Due(moment() + PAUSE * (1 << self.remakes_failed.min(PAUSE_DOUBLINGS_MAX)));
+            self.remakes_failed += 1;
+        }
+    }
+
+    /// Does a little of it.
+    pub(super) fn remake_some(&mut self) -> Told {
+        match std::mem::replace(&mut self.remake, Remake::Done) {
+            Remake::Done => {}
+            Remake::Due(at) if moment() < at => self.remake = Remake::Due(at),
+            Remake::Due(_) => match self.begin_remake() {
+                Ok((generation, logs)) => self.remake = Remake::Reading { generation, logs },
+                Err(fault) => self.remake_failed(&fault),
+            },
+            Remake::Reading { generation, mut logs } => match logs.pop() {
+                Some(no) => match self.remake_log(no) {
+                    Ok(()) => self.remake = Remake::Reading { generation, logs },
+                    Err(fault) => self.remake_failed(&fault),
+                },
+                None => self.note_words(generation)?,
+            },
+            Remake::Noting { generation, again } => {
+                if !self.shared.search_off.load(Ordering::Acquire) {
+                    self.remakes_failed = 0;
+                } else if moment() < again {
+                    self.remake = Remake::Noting { generation, again };
+                } else {
+                    self.note_words(generation)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_remake(&mut self) -> Result<([u8; 16], Vec<i64>), Fault> {
+        let connection = self.connection.take().map_or_else(|| connect(&self.shared), Ok)?;
+        let generation = self.search.begin_again()?;
+        let mut select = connection.prepare("SELECT no FROM logs WHERE trunk = 0 ORDER BY no DESC")?;
+        let logs = select.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+        drop(select);
+        tracing::info!(sessions = logs.len(), "the words for search are made anew from the logs");
+        self.connection = Some(connection);
+        Ok((generation, logs))
+    }
+
+    /// Up to the end of the log: words that were projected before may not be noted as projected yet.
+    fn remake_log(&mut self, no: i64) -> Result<(), Fault> {
+        let mut connection = self.connection.take().map_or_else(|| connect(&self.shared), Ok)?;
+        let erased =
+            !connection.prepare_cached("SELECT 1 FROM logs WHERE no = ? AND trunk = 0")?.exists([no])?;
+        if !erased {
+            let tails = read::tails(&self.shared, &connection, no)?;
+            let find = |no: i64| tails.iter().find(|(of, _)| *of == no).map(|(_, tail)| tail.clone());
+            let transaction = connection.transaction()?;
+            let end = read::end(&transaction, find(no).as_ref(), no)?.seq;
+            let source = Source { connection: &transaction, tail: &find, no };
+            self.search.remake(&source, end)?;
+        }
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    fn note_words(&mut self, generation: [u8; 16]) -> Told {
+        let commits = self.search.commits();
+        self.remake = Remake::Noting { generation, again: moment() + NOTE_AGAIN };
+        self.tell(Request::WordsMade { generation, commits })
+    }
+
+    fn remake_failed(&mut self, fault: &Fault) {
+        self.search.fail(fault);
+        self.note_search();
+    }
+}
+
+impl Writer {
+    /// From now on the logs rely on words that were made anew.
+    pub(super) fn words_made(&mut self, generation: [u8; 16], commits: u64) {
+        let Some(connection) = self.connection.take() else { return };
+        let noted = (|| -> Result<(), Fault> {
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+            search::rely_on(&connection, generation, commits)?;
+            connection.execute_batch("COMMIT")?;
+            self.directory.note_commit(Database::Logs)
+        })();
+        self.connection = Some(connection);
+        match noted {
+            Ok(()) => {
+                self.shared.search_off.store(false, Ordering::Release);
+                tracing::info!("search works again");
+            }
+            Err(fault) => self.die(&fault.to_string()),
+        }
+    }
+}
