@@ -31,6 +31,10 @@ tests:
 crash *ARGS:
     cargo run -q --release -p testkit --bin crash -- {{ARGS}}
 
+# One process that is never restarted, between failing disks, clocks and readers: afterwards it is as it was.
+longlife *ARGS: release
+    "${CARGO_TARGET_DIR:-target}/release/longlife" {{ARGS}}
+
 # Race the operations of one session under load and check every state that was seen.
 races *ARGS:
     cargo run -q --release -p testkit --bin races -- {{ARGS}}
