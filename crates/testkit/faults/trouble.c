@@ -1,5 +1,5 @@
 /* LD_PRELOAD: the shared page TROUBLE_PAGE says which calls on files under TROUBLE_DIR fail with EIO or EMFILE, and how
- * far the clock of the day is off. */
+ * far the clock of the day is off. It counts the calls that failed. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,6 +20,7 @@ struct page {
     _Atomic int32_t writes_fail;
     _Atomic int32_t reads_fail;
     _Atomic int32_t opens_fail;
+    _Atomic int32_t failed[3];
 };
 
 #define REAL(type, name, args) static type (*real) args; if (!real) real = dlsym(RTLD_NEXT, name)
@@ -31,9 +32,9 @@ static struct page *page(void) {
     const char *path = getenv("TROUBLE_PAGE");
     if (!path) return NULL;
     int (*plain)(const char *, int, ...) = dlsym(RTLD_NEXT, "open");
-    int fd = plain(path, O_RDONLY | O_CLOEXEC);
+    int fd = plain(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) return NULL;
-    found = mmap(NULL, sizeof *found, PROT_READ, MAP_SHARED, fd, 0);
+    found = mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (found == MAP_FAILED) return NULL;
     known = found;
@@ -56,17 +57,15 @@ static int ours(int fd) {
     return under(path);
 }
 
-static int fails(int32_t wanted, int fd) {
-    if (!wanted || !ours(fd)) return 0;
-    errno = EIO;
+static int fails(int kind, int error) {
+    atomic_fetch_add(&page()->failed[kind], 1);
+    errno = error;
     return 1;
 }
-static int write_fails(int fd) { return page() && fails(page()->writes_fail, fd); }
-static int read_fails(int fd) { return page() && fails(page()->reads_fail, fd); }
+static int write_fails(int fd) { return page() && page()->writes_fail && ours(fd) && fails(0, EIO); }
+static int read_fails(int fd) { return page() && page()->reads_fail && ours(fd) && fails(1, EIO); }
 static int open_fails(const char *path) {
-    if (!page() || !page()->opens_fail || !under(path)) return 0;
-    errno = EMFILE;
-    return 1;
+    return page() && page()->opens_fail && under(path) && fails(2, EMFILE);
 }
 
 ssize_t write(int fd, const void *from, size_t length) {

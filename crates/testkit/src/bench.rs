@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock and starts tasks")]
 
 mod bare;
+mod beside;
 mod catalog;
 mod corpus;
 mod figures;
@@ -29,7 +30,7 @@ pub use figures::Size;
 type Section = fn(&mut Bench) -> Result<()>;
 
 /// The sections, in the order in which they run.
-const SECTIONS: [(char, Section); 7] = [
+const SECTIONS: [(char, Section); 8] = [
     ('a', speed::measure),
     ('c', recovery::measure),
     ('d', opening::measure),
@@ -37,6 +38,7 @@ const SECTIONS: [(char, Section); 7] = [
     ('f', size::measure),
     ('g', memory::measure),
     ('i', verifying::measure),
+    ('j', beside::measure),
 ];
 
 /// One run of the bench.
@@ -46,12 +48,14 @@ pub struct Bench {
     pub(crate) report: Report,
     /// Runs at once to measure in (a).
     pub(crate) runs: Vec<usize>,
+    /// Bytes of the store that is backed up in (j), unless at full size.
+    pub(crate) beside_bytes: u64,
 }
 
 impl Bench {
     /// A run at a size.
     pub fn new(size: Size) -> Self {
-        Self { size, report: Report::default(), runs: Vec::new() }
+        Self { size, report: Report::default(), runs: Vec::new(), beside_bytes: 1_000_000_000 }
     }
 
     /// A run as the command line asks for it, and the sections that it names.
@@ -61,12 +65,13 @@ impl Bench {
     pub fn from_args(usage: &str) -> Result<(Self, Vec<String>)> {
         let (options, sections): (Vec<String>, Vec<String>) =
             std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
-        let size = match options.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-            [] => Size::Ci,
-            ["--full"] => Size::Full,
+        let bench = match options.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [] => Self::new(Size::Ci),
+            ["--brief"] => Self { beside_bytes: 100_000_000, ..Self::new(Size::Ci) },
+            ["--full"] => Self::new(Size::Full),
             _ => bail!("usage: {usage}"),
         };
-        Ok((Self::new(size), sections))
+        Ok((bench, sections))
     }
 
     /// Measures the sections that were asked for, or all; `a512` is (a) with 512 runs only. Says whether everything
@@ -83,7 +88,7 @@ impl Bench {
                 letter => letter.unwrap_or(' '),
             };
             if SECTIONS.iter().all(|(section, _)| *section != letter) {
-                bail!("no section {name}; there are a b c d e f g h i");
+                bail!("no section {name}; there are a b c d e f g h i j");
             }
             self.runs.extend(name.strip_prefix('a').and_then(|runs| runs.parse::<usize>().ok()));
             sections.push(letter);

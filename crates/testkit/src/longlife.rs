@@ -88,9 +88,16 @@ struct Switches(File);
 
 impl Switches {
     fn create(path: &Path) -> anyhow::Result<Self> {
-        let file = File::create(path)?;
+        let file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
         file.set_len(4_096)?;
         Ok(Self(file))
+    }
+
+    /// How many calls of one kind failed.
+    fn failed(&self, kind: u64) -> anyhow::Result<i32> {
+        let mut count = [0; 4];
+        self.0.read_exact_at(&mut count, 20 + 4 * kind)?;
+        Ok(i32::from_ne_bytes(count))
     }
 
     fn clock_seconds(&self, seconds: i64) -> anyhow::Result<()> {
@@ -134,6 +141,10 @@ pub fn run(report: &mut Report, length: Duration) -> anyhow::Result<()> {
     }
     let (lines, _) = judge.verdict()?;
     told_by_the_judge(report, &lines);
+    for (kind, name) in ["writes", "reads", "opens"].into_iter().enumerate() {
+        let failed = life.switches.failed(kind as u64)?;
+        report.line(&format!("longlife.{name}_failed"), failed, ">0", failed > 0);
+    }
     report.line("longlife.troubles", troubles, format!(">={}", TROUBLES.len()), troubles >= TROUBLES.len());
     report.note(&format!(
         "{:.0} s of life; working again after at most {:.1} s",
@@ -239,8 +250,19 @@ impl Life {
         while free_bytes(self.disk.path())? > RESERVE_BYTES - (4 << 20) {
             filler.write_all(&piece)?;
         }
-        std::thread::sleep(LONG);
-        Ok(fs::remove_file(path)?)
+        let session = Self::refused(|| self.client.create());
+        fs::remove_file(path)?;
+        session.context("a full disk refuses no session")
+    }
+
+    /// Waits until something is refused.
+    fn refused<T>(mut ask: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<()> {
+        let until = now() + WORKS_WITHIN;
+        while ask().is_ok() {
+            ensure!(now() < until, "it is accepted again and again");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
     }
 
     /// Holds a read transaction on every database, as a tool of the operator may.
@@ -342,6 +364,11 @@ impl Life {
         let log = fs::read_to_string(self.setup.home.join("serve.log")).unwrap_or_default();
         let panics = log.matches("panicked").count();
         report.line("longlife.panics", panics, 0, panics == 0);
+        let (deaths, off) = (
+            log.matches("the store is not written to any more").count(),
+            log.matches("search is off").count(),
+        );
+        report.note(&format!("the store died {deaths} times and search {off} times, and both came back"));
         let sound = self.command(&["verify"]);
         if let Err(error) = &sound {
             report.note(&format!("{error:#}").chars().take(600).collect::<String>());

@@ -59,6 +59,10 @@ impl Log {
         log
     }
 
+    pub(crate) fn claim(&self) -> Claim {
+        self.claim
+    }
+
     pub(crate) fn session(&self) -> SessionId {
         self.claim.session
     }
@@ -93,6 +97,10 @@ impl Log {
 
     pub(crate) fn text(&mut self, run: RunId, text: &str) {
         self.add(Event::TextAdded { run, text: text.to_owned() });
+    }
+
+    pub(crate) fn reasoning(&mut self, run: RunId, text: &str) {
+        self.add(Event::ReasoningAdded { run, text: text.to_owned() });
     }
 
     pub(crate) fn end_turn(&mut self, turn: TurnId, run: RunId) {

@@ -1,4 +1,4 @@
-//! Measures the store beside bare SQLite: `bench-store [--full] [a b c d e f g h i]`, or the one on PostgreSQL beside bare
+//! Measures the store beside bare SQLite: `bench-store [--brief | --full] [a b c d e f g h i j]`, or the one on PostgreSQL beside bare
 //! PostgreSQL: `bench-store --postgres [--full]`. One line a figure, verdict last.
 
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ fn main() -> anyhow::Result<ExitCode> {
         postgres::run(&mut report, std::env::args().any(|word| word == "--full"))?;
         return Ok(if report.verdict("bench-store") { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let (bench, sections) = Bench::from_args("bench-store [--full] [a b c d e f g h]")?;
+    let (bench, sections) = Bench::from_args("bench-store [--brief | --full] [a b c d e f g h i j]")?;
     let reached = bench.run(&sections)?;
     Ok(if reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
