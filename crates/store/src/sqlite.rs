@@ -27,7 +27,7 @@ mod append;
 mod background;
 mod beside;
 mod checkpoint;
-mod disk;
+pub(crate) mod disk;
 mod erase;
 mod find;
 mod index;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
     clippy::disallowed_methods,
     reason = "budgets of the writing thread; no stored time comes from here"
 )]
-pub(super) fn moment() -> Instant {
+pub(crate) fn moment() -> Instant {
     Instant::now()
 }
 

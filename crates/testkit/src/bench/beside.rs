@@ -15,7 +15,7 @@ use store::{Catalog, LogStore};
 
 use super::corpus::{self, Log};
 use super::figures::{median, millis, quantile};
-use super::prose::Random;
+use super::prose::{Author, Random};
 use super::{Bench, place};
 
 /// Bytes of one entry while the store is filled. Reasoning is not indexed for search.
@@ -25,6 +25,12 @@ const ENTRIES_OF_A_SESSION: usize = 64;
 const RUNS: usize = 8;
 const CHUNK_EVERY: Duration = Duration::from_millis(40);
 const ERASE_EVERY: Duration = Duration::from_secs(1);
+/// Sessions that are erased, the turns of each and the bytes that are said in one, by each.
+const DOOMED: usize = 120;
+const DOOMED_TURNS: usize = 20;
+const SAID_BYTES: usize = 2_000;
+/// How long backups are made, at least.
+const BACKUPS_FOR: Duration = Duration::from_secs(8);
 const UPLOAD_BYTES: usize = 24 * 1024 * 1024;
 const UPLOADS: usize = 5;
 
@@ -48,7 +54,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Fills a store with sessions of incompressible text. Some of them are to be erased.
+/// Fills a store with sessions of incompressible text. Returns usual ones, which are to be erased.
 async fn fill(store: &SqliteStore, bytes: u64) -> Result<Vec<Log>> {
     let sessions = usize::try_from(bytes)? / (ENTRY_BYTES * ENTRIES_OF_A_SESSION);
     let mut random = Random::new(3);
@@ -62,8 +68,17 @@ async fn fill(store: &SqliteStore, bytes: u64) -> Result<Vec<Log>> {
         log.end_turn(turn, run);
         corpus::append(store, [log]).await?;
     }
+    let mut author = Author::new(4);
+    let mut doomed = corpus::logs(store, DOOMED).await?;
+    for log in &mut doomed {
+        for _ in 0..DOOMED_TURNS {
+            let (message, answer) = (author.text(SAID_BYTES), author.text(SAID_BYTES));
+            log.turn(&message, [answer.as_str()]);
+        }
+        corpus::append(store, [log]).await?;
+    }
     store.settle().await?;
-    Ok(logs)
+    Ok(doomed)
 }
 
 /// Runs that bring a chunk each, again and again.
@@ -116,12 +131,11 @@ async fn beside_backup(
     let done = Arc::new(AtomicBool::new(false));
     let ended = done.clone();
     let begun = Instant::now();
+    let least = bench.size.pick(BACKUPS_FOR, BACKUPS_FOR * 6);
     let backup = tokio::task::spawn_blocking(move || {
-        let made = DataDirectory::enter_shared(&data, LogsAt::Here)
-            .map_err(|error| anyhow!(error.to_string()))
-            .and_then(|data| Ok(store::backup::make(&data, &copy, SystemClock.now(), &mut |_, _, _| {})?));
+        let backups = back_up(&data, &copy, least);
         ended.store(true, Ordering::Release);
-        made.map(|_| copy)
+        backups
     });
     let (erasing, gone, mut victims) = (store.clone(), done.clone(), std::mem::take(doomed));
     let erases = tokio::spawn(async move {
@@ -136,16 +150,29 @@ async fn beside_backup(
         anyhow::Ok(erased)
     });
     let mut busy = runs.go_on(|| done.load(Ordering::Acquire)).await?;
-    let copied = backup.await?.context("the backup")?;
-    let took = begun.elapsed().as_secs_f64();
+    let backups = backup.await?.context("the backup")?;
+    let took = begun.elapsed().as_secs_f64() / f64::from(backups);
     let erased: u32 = erases.await??;
-    std::fs::remove_dir_all(copied)?;
-    bench.note("j.backup_seconds", took, &format!("with {erased} erasures, {} appends", busy.len()));
+    let about = format!("each of {backups}, with {erased} erasures and {} appends beside them", busy.len());
+    bench.note("j.backup_seconds", took, &about);
     let (quiet, busy) = (quantile(&mut quiet, 0.99), quantile(&mut busy, 0.99));
     bench.note("j.quiet_p99_ms", quiet, "an append when nothing else happens");
     bench.note("j.busy_p99_ms", busy, "beside a backup and an erasure a second");
     bench.at_most("j.p99_beside_backup", busy / quiet, 3.0);
     Ok(())
+}
+
+/// Makes backups, one after another, for at least this long. Returns how many.
+fn back_up(data: &Path, copy: &Path, least: Duration) -> Result<u32> {
+    let (begun, mut backups) = (Instant::now(), 0);
+    std::fs::create_dir_all(copy)?;
+    while begun.elapsed() < least {
+        let data =
+            DataDirectory::enter_shared(data, LogsAt::Here).map_err(|error| anyhow!(error.to_string()))?;
+        store::backup::make(&data, &copy.join(backups.to_string()), SystemClock.now(), &mut |_, _, _| {})?;
+        backups += 1;
+    }
+    Ok(backups)
 }
 
 /// The longest gap in a stream, each time in as long a window with an upload and without one.
