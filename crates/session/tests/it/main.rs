@@ -9,4 +9,5 @@ mod memory;
 mod model;
 mod prompts;
 mod seams;
+mod sizes;
 mod story;

@@ -49,6 +49,7 @@ proptest! {
         }
         laws::hold_of_the_log(&history.entries);
         laws::pages_are_like_the_state(&history.session, &history.entries);
+        laws::transcripts_hold_the_log(&history.entries);
         laws::the_chain_notices(&history.entries, at, bit);
     }
 }

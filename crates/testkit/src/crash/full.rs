@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use hub::{Acknowledged, CommandError};
 use session::{Command, SessionId};
@@ -21,6 +22,9 @@ use super::work::Life;
 /// Bytes of the disk, and those that only ends and marks may use.
 const DISK_BYTES: u64 = 24 << 20;
 const RESERVE_BYTES: u64 = 2 << 20;
+
+/// How long the store may take to notice that the disk is full.
+const NOTICE: Duration = Duration::from_millis(150);
 
 /// How full the disk gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +91,8 @@ async fn until_refused(
     let until = Instant::now() + PATIENCE;
     for attempt in 0_u64.. {
         fill()?;
+        // A write that meets a disk without any room waits until there is some, so the store looks first.
+        sleep(NOTICE).await;
         let text = format!("m{round}c{attempt} words=2");
         let post = Post::keyed(&text);
         let (op, key) = (500_000 + round * 10_000 + attempt, session::MessageKey(text.clone()));

@@ -50,9 +50,10 @@ pub fn base(seed: u64) -> anyhow::Result<Base> {
     let data = directory.path().join("data");
     let seed = seed.to_string();
     let words = [OsStr::new("stream"), data.as_os_str(), "0".as_ref(), seed.as_ref()];
-    for _ in 0..20 {
+    for attempt in 0..20 {
         let mut child = Child::start(&words, &[])?;
-        child.wait(Wait::For(Duration::from_millis(350)))?;
+        // A loaded machine needs longer to leave as much.
+        child.wait(Wait::For(Duration::from_millis(350 + 200 * attempt)))?;
         let ended = child.end()?;
         let wal = fs::read(data.join(WAL)).unwrap_or_default();
         let folded = folded(&wal, &fs::read(data.join("everturn.db-shm")).unwrap_or_default()).unwrap_or(0);

@@ -7,7 +7,7 @@ use session::limits::{
 };
 use session::{
     Call, Damage, Entry, Epoch, Event, Hash, Link, Part, Piece, Recovery, Run, RunEnd, RunId, Seq, Session,
-    Time, Turn, fold_turn, view,
+    Time, Turn, fold_turn, run_text, view,
 };
 
 use super::reference::Model;
@@ -161,6 +161,32 @@ pub(super) fn pages_are_like_the_state(session: &Session, entries: &[Entry]) {
         let mut page = fold_turn(turn.id, from).expect("a turn of the state is in the log");
         page.runs.retain(|run| turn.run(run.id).is_some());
         assert_eq!(page, *turn);
+    }
+}
+
+/// A transcript holds every run of the log, each with all of its text, whatever the state dropped.
+pub(super) fn transcripts_hold_the_log(entries: &[Entry]) {
+    let ended: BTreeSet<RunId> = entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::RunEnded { end: RunEnd::Interrupted { recovering: true, .. }, .. } => None,
+            Event::RunEnded { run, .. } => Some(*run),
+            _ => None,
+        })
+        .collect();
+    for entry in entries {
+        let Event::RunStarted { turn, .. } = entry.event else { continue };
+        let run = RunId(entry.seq.0);
+        let from = entries.iter().skip_while(|entry| entry.seq.0 < turn.0);
+        let page = fold_turn(turn, from).expect("a turn that was begun is in the log");
+        let folded = page.run(run).unwrap_or_else(|| panic!("run {run} of turn {turn} is in no transcript"));
+        if ended.contains(&run) {
+            let texts = folded.pieces.iter().filter_map(|piece| match piece {
+                Piece::Text(text) => Some(text.as_str()),
+                Piece::Reasoning(_) | Piece::Call(_) | Piece::Steered { .. } => None,
+            });
+            assert_eq!(texts.collect::<Vec<_>>().join("\n"), run_text(run, entries), "run {run}");
+        }
     }
 }
 
