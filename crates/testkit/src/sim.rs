@@ -89,7 +89,6 @@ pub const HUNTED: &[&str] = &[
     "message_names_lost_file",
     "lent_slot_is_lost",
     "durable_append_is_not_told",
-    "lag_end_is_not_told",
 ];
 
 /// What a seed led to.

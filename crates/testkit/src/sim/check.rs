@@ -86,7 +86,7 @@ fn listed(world: &World, session: SessionId) -> Option<String> {
 fn slots(world: &World) {
     let [node] = world.nodes.as_slice() else { return };
     let Some(Up { hub, .. }) = node.running() else { return };
-    let troubled = world.record().slots_hidden;
+    let troubled = world.record().slots_kept;
     let counts = hub.slots();
     if !troubled && u64::from(counts.made) > counts.free as u64 + counts.in_doubt {
         world.broken(|| format!("slots were lost: {counts:?}"));

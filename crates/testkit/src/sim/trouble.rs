@@ -1,5 +1,5 @@
 //! What goes wrong: kills at any point, pauses, cut lines, full disks, lost answers, clocks that jump, slots that cannot
-//! be seen, dead projectors, drains. Then peace, in which everything must come to its end.
+//! be seen, drains. Then peace, in which everything must come to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,9 +17,6 @@ const LOOK_PAUSE: Duration = Duration::from_secs(5);
 /// Looks after which the clocks are set so far ahead that what waits for a journal is given up. It happens again: the
 /// jump itself can make a node lose a run, which waits for its journal from then on.
 const LOOKS_UNTIL_LATE: u64 = 20;
-/// How far a clock jumps: a correction, or a machine that starts without knowing the date.
-const NEAR_MICROS: u64 = 60_000_000;
-const FAR_MICROS: u64 = 400 * 24 * 3_600 * 1_000_000;
 const LATE_MICROS: i64 = 25 * 3_600 * 1_000_000;
 
 /// Lives a world from its begin to its end.
@@ -53,7 +50,7 @@ pub(crate) async fn live(world: &Arc<World>) {
 }
 
 async fn trouble(world: &Arc<World>, node: &Node) {
-    match world.below(13) {
+    match world.below(12) {
         0 | 1 => {
             node.kill();
             world.met("a node was killed");
@@ -98,22 +95,12 @@ async fn trouble(world: &Arc<World>, node: &Node) {
         }
         7 => {
             let ahead = world.chance(50);
-            // Claims compare the clocks of several nodes, which must agree to within minutes.
-            let far = world.nodes.len() == 1 && world.chance(50);
-            let most = if far { FAR_MICROS } else { NEAR_MICROS };
-            let micros = i64::try_from(world.below(most)).unwrap_or(0);
+            let micros = i64::try_from(world.below(60_000_000)).unwrap_or(0);
             node.skew_micros.fetch_add(if ahead { micros } else { -micros }, Ordering::Relaxed);
             world.met(if ahead { "a clock jumped ahead" } else { "a clock jumped back" });
         }
         8 => drain(world, node).await,
         9 | 10 => die_in_an_outage(world, node).await,
-        11 => {
-            node.line.lagged.store(true, Ordering::Relaxed);
-            node.line.lags.store(true, Ordering::Relaxed);
-            world.met("a projector died");
-            world.pause(15_000).await;
-            revive_projector(node).await;
-        }
         _ => hide_slots(world, node).await,
     }
 }
@@ -121,7 +108,7 @@ async fn trouble(world: &Arc<World>, node: &Node) {
 /// Kills a node whose slots cannot be seen for a while, or ever again.
 async fn hide_slots(world: &Arc<World>, node: &Node) {
     node.slots.hide(true);
-    world.record().slots_hidden = true;
+    world.record().slots_kept = true;
     world.met("slots could not be seen");
     node.kill();
     world.pause(2_000).await;
@@ -135,13 +122,6 @@ async fn hide_slots(world: &Arc<World>, node: &Node) {
     }
 }
 
-/// Lets a projector catch up. The hub looks four times a second.
-async fn revive_projector(node: &Node) {
-    node.line.lags.store(false, Ordering::Relaxed);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    node.line.lagged.store(false, Ordering::Relaxed);
-}
-
 /// What a run brings goes into its journal, sometimes beside the log that has it already; then the node dies.
 async fn die_in_an_outage(world: &Arc<World>, node: &Node) {
     node.line.cut_with_next.store(world.chance(60), Ordering::Relaxed);
@@ -151,13 +131,12 @@ async fn die_in_an_outage(world: &Arc<World>, node: &Node) {
     world.pause(4_000).await;
     if world.chance(70) {
         world.met("a node died in an outage");
+        world.record().slots_kept = true;
         node.kill();
         if world.chance(50) {
             node.slots.lose_power();
         }
-        let hides = world.chance(30);
-        world.record().slots_hidden |= hides;
-        node.slots.hide(hides);
+        node.slots.hide(world.chance(30));
     }
     node.line.cut.store(false, Ordering::Relaxed);
     world.pause(3_000).await;
@@ -195,7 +174,6 @@ async fn peace(world: &Arc<World>) {
         node.line.cut.store(false, Ordering::Relaxed);
         node.line.full.store(false, Ordering::Relaxed);
         node.line.forgetful.store(false, Ordering::Relaxed);
-        revive_projector(node).await;
         if !slots_lost {
             node.slots.hide(false);
         }

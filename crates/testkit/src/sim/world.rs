@@ -71,8 +71,8 @@ pub(crate) struct Record {
     troubled_at: Option<Instant>,
     /// Whether slots are gone for good.
     pub(crate) slots_lost: bool,
-    /// Whether slots could not be seen for a while: those cannot be cleared, and stay out of use.
-    pub(crate) slots_hidden: bool,
+    /// Whether slots may stay out of use: they could not be seen for a while, or a node died with output in them.
+    pub(crate) slots_kept: bool,
     /// The run that the list of each process shows as going on in a session.
     pub(crate) listed: BTreeMap<(u64, SessionId), Option<RunId>>,
 }
@@ -312,8 +312,8 @@ async fn watch_list(world: Arc<World>, mut list: hub::ListFollower, process: u64
             Ok(Change::Gone { session, .. }) => {
                 world.record().listed.remove(&(process, *session));
             }
-            // A reader that missed something reads the list anew.
-            Err(_) => world.record().listed.retain(|(of, _), _| *of != process),
+            // A reader that missed something would read the list anew; one of a hub that is gone has nothing to read.
+            Err(_) => return world.record().listed.retain(|(of, _), _| *of != process),
         }
     }
 }
