@@ -87,8 +87,6 @@ pub const HUNTED: &[&str] = &[
     "progress_counts_as_loop",
     "stop_sends_queue",
     "message_names_lost_file",
-    "lent_slot_is_lost",
-    "durable_append_is_not_told",
 ];
 
 /// What a seed led to.

@@ -8,7 +8,7 @@ use session::{CommitOutcome, Entry, Event, Link, Part, RunId, Session, SessionId
 use store::blob::Blobs;
 use store::{Catalog, ListQuery, Shelf};
 
-use super::world::{Up, World};
+use super::world::World;
 use super::{chat, memory, resume};
 
 /// Sessions in which something is still to come.
@@ -54,14 +54,12 @@ pub(crate) fn all(world: &World) {
             memory::check(world, session, &log),
             chat::check(world, session, &log),
             files(world, &log),
-            listed(world, session),
         ];
         for broken in found.into_iter().flatten() {
             world.broken(|| format!("{broken}, session {session}"));
         }
         situations(world, &log);
     }
-    slots(world);
 }
 
 /// C23: what a message names is stored.
@@ -71,26 +69,6 @@ fn files(world: &World, log: &[Entry]) -> Option<String> {
         messages.flat_map(|message| &message.attachments).map(|attachment| attachment.blob.clone());
     let missing = named.find(|blob| world.truth.has_blob(blob.clone()).now_or_never() != Some(Ok(true)))?;
     Some(format!("C23 a message names {}, which is not stored", missing.0))
-}
-
-/// P3: a page that stays open is told of every end.
-fn listed(world: &World, session: SessionId) -> Option<String> {
-    // A list tells of what happens on its own node.
-    let [node] = world.nodes.as_slice() else { return None };
-    let number = node.running()?.number;
-    let run = (*world.record().listed.get(&(number, session))?)?;
-    Some(format!("P3 an open list shows run {run} as going on"))
-}
-
-/// A slot is free, or the log may name it.
-fn slots(world: &World) {
-    let [node] = world.nodes.as_slice() else { return };
-    let Some(Up { hub, .. }) = node.running() else { return };
-    let troubled = world.record().slots_kept;
-    let counts = hub.slots();
-    if !troubled && u64::from(counts.made) > counts.free as u64 + counts.in_doubt {
-        world.broken(|| format!("slots were lost: {counts:?}"));
-    }
 }
 
 /// I3, I16: numbered without gap, chained, under epochs that never go down.

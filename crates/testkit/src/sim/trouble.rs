@@ -108,7 +108,6 @@ async fn trouble(world: &Arc<World>, node: &Node) {
 /// Kills a node whose slots cannot be seen for a while, or ever again.
 async fn hide_slots(world: &Arc<World>, node: &Node) {
     node.slots.hide(true);
-    world.record().slots_kept = true;
     world.met("slots could not be seen");
     node.kill();
     world.pause(2_000).await;
@@ -131,7 +130,6 @@ async fn die_in_an_outage(world: &Arc<World>, node: &Node) {
     world.pause(4_000).await;
     if world.chance(70) {
         world.met("a node died in an outage");
-        world.record().slots_kept = true;
         node.kill();
         if world.chance(50) {
             node.slots.lose_power();
