@@ -595,9 +595,8 @@ impl Writer {
             waiting.fail(&CommandError::from(refused.clone()));
         }
         if self.durable == Link::START {
-            // The id of a session that was not created may lead to somebody else's by now.
-            self.state = Session::default();
-            return Ok(());
+            // Nothing was created, and the id may lead to somebody else's session by now: nothing is loaded by it.
+            return Err(Stopped(CommandError::from(refused.clone())));
         }
         let loaded = load::load(self.shared.store.as_ref(), self.address()).await.map_err(Stopped)?;
         written_by(&self.claim, &loaded.state).map_err(Stopped)?;
