@@ -10,7 +10,6 @@ use futures_util::FutureExt;
 use hub::{Clock, Hub, Settings};
 use session::{
     Entry, Epoch, Event, Hash, Message, MessageKey, NodeId, RunId, Seq, SessionId, SlotNo, Time, TurnId,
-    UserId,
 };
 use store::LogStore;
 use store::memory::MemoryStore;
