@@ -34,6 +34,8 @@ pub fn hash_of(bytes: &[u8]) -> BlobHash {
     BlobHash(session::hex(&Sha256::digest(bytes)))
 }
 
+/// Bytes written between two syncs.
+const STEP_BYTES: usize = 1024 * 1024;
 /// Where bytes are until they are whole.
 const UNFINISHED: &str = "unfinished";
 
@@ -147,7 +149,11 @@ pub(crate) fn kept_in(root: &Path) -> io::Result<Vec<BlobHash>> {
 
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create(path)?;
-    file.write_all(bytes)?;
+    // Synced step by step, so that the commits of other sessions never wait behind all of it.
+    for step in bytes.chunks(STEP_BYTES) {
+        file.write_all(step)?;
+        file.sync_data()?;
+    }
     fault::hit("blob.before_sync")?;
     file.sync_all()?;
     fault::hit("blob.before_rename")

@@ -48,14 +48,12 @@ pub struct Bench {
     pub(crate) report: Report,
     /// Runs at once to measure in (a).
     pub(crate) runs: Vec<usize>,
-    /// Bytes of the store that is backed up in (j), unless at full size.
-    pub(crate) beside_bytes: u64,
 }
 
 impl Bench {
     /// A run at a size.
     pub fn new(size: Size) -> Self {
-        Self { size, report: Report::default(), runs: Vec::new(), beside_bytes: 1_000_000_000 }
+        Self { size, report: Report::default(), runs: Vec::new() }
     }
 
     /// A run as the command line asks for it, and the sections that it names.
@@ -65,13 +63,13 @@ impl Bench {
     pub fn from_args(usage: &str) -> Result<(Self, Vec<String>)> {
         let (options, sections): (Vec<String>, Vec<String>) =
             std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
-        let bench = match options.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-            [] => Self::new(Size::Ci),
-            ["--brief"] => Self { beside_bytes: 100_000_000, ..Self::new(Size::Ci) },
-            ["--full"] => Self::new(Size::Full),
+        let size = match options.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [] => Size::Ci,
+            ["--brief"] => Size::Brief,
+            ["--full"] => Size::Full,
             _ => bail!("usage: {usage}"),
         };
-        Ok((bench, sections))
+        Ok((Self::new(size), sections))
     }
 
     /// Measures the sections that were asked for, or all; `a512` is (a) with 512 runs only. Says whether everything

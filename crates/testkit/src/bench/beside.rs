@@ -1,12 +1,13 @@
-//! (j) how long an append takes while a backup and erasures run, and while an attachment is stored, beside the same store
-//! when nothing else happens.
+//! (j) how long an append takes while a backup and erasures run, and while an attachment is stored.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use hub::{Clock, SystemClock};
 use store::blob::Blobs;
 use store::directory::{DataDirectory, LogsAt};
@@ -16,7 +17,7 @@ use store::{Catalog, LogStore};
 use super::corpus::{self, Log};
 use super::figures::{median, millis, quantile};
 use super::prose::{Author, Random};
-use super::{Bench, place};
+use super::{Bench, Size, place};
 
 /// Bytes of one entry while the store is filled. Reasoning is not indexed for search.
 const ENTRY_BYTES: usize = 64 * 1024;
@@ -31,11 +32,17 @@ const DOOMED_TURNS: usize = 20;
 const SAID_BYTES: usize = 2_000;
 /// How long backups are made, at least.
 const BACKUPS_FOR: Duration = Duration::from_secs(8);
+/// Bytes between two syncs of a plain copy.
+const PLAIN_STEP: usize = 1024 * 1024;
 const UPLOAD_BYTES: usize = 24 * 1024 * 1024;
-const UPLOADS: usize = 5;
+const UPLOADS: usize = 9;
 
 pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
-    let bytes = bench.size.pick(bench.beside_bytes, 10_000_000_000);
+    let bytes = match bench.size {
+        Size::Brief => 100_000_000,
+        Size::Ci => 1_000_000_000,
+        Size::Full => 10_000_000_000,
+    };
     let directory = place::directory()?;
     let runtime = place::runtime()?;
     let store = place::open_store(directory.path())?;
@@ -47,7 +54,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
     runtime.block_on(async {
         let mut runs = Runs::start(&store).await?;
         beside_backup(bench, directory.path(), &store, &mut runs, &mut doomed).await?;
-        beside_uploads(bench, &store, &mut runs).await
+        beside_uploads(bench, directory.path(), &mut runs).await
     })?;
     drop(store);
     runtime.shutdown_timeout(Duration::from_secs(20));
@@ -113,12 +120,26 @@ impl Runs {
         Ok(took)
     }
 
+    /// Brings chunks while something else is done. Returns the seconds that this took, and the times of the appends.
+    async fn go_on_beside(
+        &mut self,
+        work: impl FnOnce() -> Result<()> + Send + 'static,
+    ) -> Result<(f64, Vec<f64>)> {
+        let begun = Instant::now();
+        let working = tokio::task::spawn_blocking(work);
+        let took = self.go_on(|| working.is_finished()).await?;
+        working.await??;
+        Ok((begun.elapsed().as_secs_f64(), took))
+    }
+
     async fn go_on_for(&mut self, time: Duration) -> Result<Vec<f64>> {
         let begun = Instant::now();
         self.go_on(|| begun.elapsed() >= time).await
     }
 }
 
+/// How long appends take beside a backup: at 1 GB and more against the same store with nothing else to do, and at every size
+/// against a plain copy of as many bytes, because a disk with little bandwidth slows both.
 async fn beside_backup(
     bench: &mut Bench,
     directory: &Path,
@@ -126,76 +147,122 @@ async fn beside_backup(
     runs: &mut Runs,
     doomed: &mut Vec<Log>,
 ) -> Result<()> {
+    let bytes = std::fs::metadata(directory.join("everturn.db"))?.len();
+    let copies = directory.join("copies");
+    std::fs::create_dir_all(&copies)?;
     let mut quiet = runs.go_on_for(Duration::from_secs(bench.size.pick(5, 30))).await?;
-    let (data, copy) = (directory.to_owned(), directory.join("copy"));
-    let done = Arc::new(AtomicBool::new(false));
-    let ended = done.clone();
+    let (mut plain, mut busy, mut took) = (Vec::new(), Vec::new(), Vec::new());
+    let erasures = Erasures::start(store, std::mem::take(doomed));
     let begun = Instant::now();
-    let least = bench.size.pick(BACKUPS_FOR, BACKUPS_FOR * 6);
-    let backup = tokio::task::spawn_blocking(move || {
-        let backups = back_up(&data, &copy, least);
-        ended.store(true, Ordering::Release);
-        backups
-    });
-    let (erasing, gone, mut victims) = (store.clone(), done.clone(), std::mem::take(doomed));
-    let erases = tokio::spawn(async move {
-        let mut erased = 0;
-        while !gone.load(Ordering::Acquire)
-            && let Some(log) = victims.pop()
-        {
-            erasing.erase(log.claim()).await.map_err(|error| anyhow!(error.to_string()))?;
-            erased += 1;
-            tokio::time::sleep(ERASE_EVERY).await;
-        }
-        anyhow::Ok(erased)
-    });
-    let mut busy = runs.go_on(|| done.load(Ordering::Acquire)).await?;
-    let backups = backup.await?.context("the backup")?;
-    let took = begun.elapsed().as_secs_f64() / f64::from(backups);
-    let erased: u32 = erases.await??;
-    let about = format!("each of {backups}, with {erased} erasures and {} appends beside them", busy.len());
-    bench.note("j.backup_seconds", took, &about);
-    let (quiet, busy) = (quantile(&mut quiet, 0.99), quantile(&mut busy, 0.99));
+    while took.is_empty() || begun.elapsed() < bench.size.pick(BACKUPS_FOR, BACKUPS_FOR * 6) {
+        let (data, copy) = (directory.to_owned(), copies.join(took.len().to_string()));
+        let beside = copy.with_extension("plain");
+        let (_, times) = runs.go_on_beside(move || write_plainly(&beside, bytes)).await?;
+        plain.extend(times);
+        erasures.wanted.store(true, Ordering::Release);
+        let (seconds, times) = runs.go_on_beside(move || back_up(&data, &copy)).await?;
+        erasures.wanted.store(false, Ordering::Release);
+        took.push(seconds);
+        busy.extend(times);
+    }
+    let erased = erasures.end().await?;
+    let about =
+        format!("each of {}, with {erased} erasures and {} appends beside them", took.len(), busy.len());
+    bench.note("j.backup_seconds", median(&took), &about);
+    let [quiet, plain, busy] = [&mut quiet, &mut plain, &mut busy].map(|times| quantile(times, 0.99));
     bench.note("j.quiet_p99_ms", quiet, "an append when nothing else happens");
+    bench.note("j.plain_p99_ms", plain, "beside a plain copy of as many bytes");
     bench.note("j.busy_p99_ms", busy, "beside a backup and an erasure a second");
-    bench.at_most("j.p99_beside_backup", busy / quiet, 3.0);
+    if bench.size == Size::Brief {
+        bench.note("j.p99_beside_backup", busy / quiet, "times the quiet one");
+    } else {
+        bench.at_most("j.p99_beside_backup", busy / quiet, 3.0);
+    }
+    bench.at_most("j.p99_beside_backup_of_plain", busy / plain.max(quiet), 2.0);
     Ok(())
 }
 
-/// Makes backups, one after another, for at least this long. Returns how many.
-fn back_up(data: &Path, copy: &Path, least: Duration) -> Result<u32> {
-    let (begun, mut backups) = (Instant::now(), 0);
-    std::fs::create_dir_all(copy)?;
-    while begun.elapsed() < least {
-        let data =
-            DataDirectory::enter_shared(data, LogsAt::Here).map_err(|error| anyhow!(error.to_string()))?;
-        store::backup::make(&data, &copy.join(backups.to_string()), SystemClock.now(), &mut |_, _, _| {})?;
-        backups += 1;
-    }
-    Ok(backups)
+/// Erases one session a second while that is wanted.
+struct Erasures {
+    wanted: Arc<AtomicBool>,
+    over: Arc<AtomicBool>,
+    task: tokio::task::JoinHandle<Result<u32>>,
 }
 
-/// The longest gap in a stream, each time in as long a window with an upload and without one.
-async fn beside_uploads(bench: &mut Bench, store: &Arc<SqliteStore>, runs: &mut Runs) -> Result<()> {
+impl Erasures {
+    fn start(store: &Arc<SqliteStore>, mut doomed: Vec<Log>) -> Self {
+        let (wanted, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (store, is_wanted, is_over) = (store.clone(), wanted.clone(), over.clone());
+        let task = tokio::spawn(async move {
+            let (mut erased, mut last) = (0, None::<Instant>);
+            while !is_over.load(Ordering::Acquire) {
+                let is_due = last.is_none_or(|last| last.elapsed() >= ERASE_EVERY);
+                if is_due && is_wanted.load(Ordering::Acquire) {
+                    let Some(log) = doomed.pop() else { break };
+                    last = Some(Instant::now());
+                    store.erase(log.claim()).await.map_err(|error| anyhow!(error.to_string()))?;
+                    erased += 1;
+                }
+                tokio::time::sleep(CHUNK_EVERY).await;
+            }
+            Ok(erased)
+        });
+        Self { wanted, over, task }
+    }
+
+    /// How many sessions were erased.
+    async fn end(self) -> Result<u32> {
+        self.over.store(true, Ordering::Release);
+        self.task.await?
+    }
+}
+
+fn back_up(data: &Path, copy: &Path) -> Result<()> {
+    let data = DataDirectory::enter_shared(data, LogsAt::Here).map_err(|error| anyhow!(error.to_string()))?;
+    store::backup::make(&data, copy, SystemClock.now(), &mut |_, _, _| {})?;
+    Ok(())
+}
+
+/// Writes a file as gently as the store writes what is large: in steps that are synced, with pauses.
+fn write_plainly(path: &Path, bytes: u64) -> Result<()> {
+    let mut file = File::create(path)?;
+    let step = vec![1; PLAIN_STEP];
+    for _ in 0..bytes.div_ceil(PLAIN_STEP as u64) {
+        file.write_all(&step)?;
+        let begun = Instant::now();
+        file.sync_data()?;
+        std::thread::sleep(begun.elapsed());
+    }
+    Ok(())
+}
+
+/// The longest gap in a stream while an upload is stored, against as long a time without one, and against a plain copy.
+async fn beside_uploads(bench: &mut Bench, directory: &Path, runs: &mut Runs) -> Result<()> {
     let longest = |took: Vec<f64>| took.into_iter().fold(0.0, f64::max) + millis(CHUNK_EVERY);
-    let (mut usual, mut beside) = (Vec::new(), Vec::new());
+    let (mut usual, mut plain, mut beside) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..UPLOADS {
         let bytes = vec![u8::try_from(number)?; UPLOAD_BYTES];
-        let (uploading, done) = (store.clone(), Arc::new(AtomicBool::new(false)));
-        let ended = done.clone();
-        let begun = Instant::now();
-        let upload = tokio::spawn(async move {
-            let stored = uploading.put_blob(bytes, SystemClock.now()).await;
-            ended.store(true, Ordering::Release);
-            stored
-        });
-        beside.push(longest(runs.go_on(|| done.load(Ordering::Acquire)).await?));
-        upload.await??;
-        usual.push(longest(runs.go_on_for(begun.elapsed()).await?));
+        let (uploading, runtime) = (runs.store.clone(), tokio::runtime::Handle::current());
+        let upload = move || {
+            runtime.block_on(uploading.put_blob(bytes, SystemClock.now()))?;
+            Ok(())
+        };
+        let (seconds, times) = runs.go_on_beside(upload).await?;
+        beside.push(longest(times));
+        usual.push(longest(runs.go_on_for(Duration::from_secs_f64(seconds)).await?));
+        let path = directory.join(format!("{number}.plain"));
+        let (_, times) = runs.go_on_beside(move || write_plainly(&path, UPLOAD_BYTES as u64)).await?;
+        plain.push(longest(times));
     }
-    let (usual, beside) = (median(&usual), median(&beside));
+    let [usual, plain, beside] = [usual, plain, beside].map(|gaps| median(&gaps));
     bench.note("j.gap_ms", usual, "the longest in a stream");
+    bench.note("j.gap_beside_plain_ms", plain, "while 24 MiB are copied plainly");
     bench.note("j.gap_beside_upload_ms", beside, "while 24 MiB are stored");
-    bench.at_most("j.gap_beside_upload", beside / usual, 1.5);
+    if bench.size == Size::Brief {
+        bench.note("j.gap_beside_upload", beside / usual, "times the usual one");
+    } else {
+        bench.at_most("j.gap_beside_upload", beside / usual, 1.5);
+    }
+    bench.at_most("j.gap_beside_upload_of_plain", beside / plain.max(usual), 1.5);
     Ok(())
 }

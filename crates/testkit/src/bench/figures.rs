@@ -7,6 +7,8 @@ use super::Bench;
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
+    /// As in CI, with less data where making it takes longest.
+    Brief,
     /// Within 90 s in all; machines of a CI are shared and noisy.
     Ci,
     /// The sizes and the bars that count.
@@ -17,7 +19,7 @@ impl Size {
     /// One of two values.
     pub(crate) fn pick<T>(self, ci: T, full: T) -> T {
         match self {
-            Self::Ci => ci,
+            Self::Brief | Self::Ci => ci,
             Self::Full => full,
         }
     }
@@ -32,7 +34,7 @@ impl Bench {
     pub(crate) fn at_least(&mut self, name: &str, value: f64, bar: f64) {
         let half = bar / 2.0;
         match self.size {
-            Size::Ci => {
+            Size::Brief | Size::Ci => {
                 self.report.line(name, rounded(value), format!("≥{half}(half_of_{bar})"), value >= half)
             }
             Size::Full => self.report.line(name, rounded(value), format!("≥{bar}"), value >= bar),
@@ -43,7 +45,7 @@ impl Bench {
     pub(crate) fn at_most(&mut self, name: &str, value: f64, bar: f64) {
         let twice = bar * 2.0;
         match self.size {
-            Size::Ci => {
+            Size::Brief | Size::Ci => {
                 self.report.line(name, rounded(value), format!("≤{twice}(twice_{bar})"), value <= twice)
             }
             Size::Full => self.report.line(name, rounded(value), format!("≤{bar}"), value <= bar),
