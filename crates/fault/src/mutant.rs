@@ -110,10 +110,6 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant { name: "stuck_loop_goes_on", bites: &["g30"] },
     Mutant { name: "completed_turn_keeps_mark", bites: &["g31"] },
     Mutant { name: "reply_is_not_owed", bites: &["g32"] },
-    // Only a process that lives on after a fault shows these; no test of a rule finds them.
-    Mutant { name: "lent_slot_is_lost", bites: &[] },
-    Mutant { name: "durable_append_is_not_told", bites: &[] },
-    Mutant { name: "lag_end_is_not_told", bites: &[] },
     // Only a power cut shows it: the crash campaign's cuts turn red.
     Mutant { name: "no_sync", bites: &[] },
 ];

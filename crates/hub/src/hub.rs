@@ -24,7 +24,7 @@ use crate::memory::{self, Remembers};
 use crate::registry::Registry;
 use crate::resume::{Crashed, ResumePolicy};
 use crate::runner::Runner;
-use crate::spool::{SlotCounts, SlotDirectory, SlotMedium, Spool};
+use crate::spool::{SlotDirectory, SlotMedium, Spool};
 use crate::writer::{self};
 
 /// Inputs that may wait for one writer; whoever sends more waits.
@@ -477,11 +477,6 @@ impl Hub {
         self.shared.changes.subscribe(user)
     }
 
-    /// The spool slots of this node.
-    pub fn slots(&self) -> SlotCounts {
-        self.shared.spool.counts()
-    }
-
     /// How often a journal was looked at for healing since the start.
     pub fn heal_looks(&self) -> u64 {
         self.shared.heal_looks.load(Ordering::Acquire)
@@ -634,8 +629,7 @@ async fn keep_house(shared: std::sync::Weak<Shared>) {
         tokio::time::sleep(HOUSEKEEPING).await;
         let Some(shared) = shared.upgrade() else { return };
         let lagging = shared.store.lag_micros() > LAG_MICROS_MAX;
-        let was_lagging = shared.lagging.swap(lagging, Ordering::AcqRel);
-        if was_lagging && !lagging && !fault::planted("lag_end_is_not_told") {
+        if shared.lagging.swap(lagging, Ordering::AcqRel) && !lagging {
             let writers = shared.registry().writers();
             for (_, mailbox) in writers {
                 let (answer, _) = oneshot::channel();
@@ -652,7 +646,7 @@ async fn keep_house(shared: std::sync::Weak<Shared>) {
 }
 
 async fn grow_spool(shared: &Shared) {
-    let SlotCounts { made, free, .. } = shared.spool.counts();
+    let (made, free) = shared.spool.counts();
     if free >= SLOTS_FREE_MIN || made >= shared.settings.slots_max {
         return;
     }

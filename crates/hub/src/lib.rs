@@ -66,8 +66,6 @@ pub use memory::Remembers;
 pub use past::{Moment, Past, PastLine};
 pub use resume::{AfterInterruption, ResumePolicy};
 pub use runner::{PromptRequest, RunOver, RunProgress, RunRequest, Runner};
-pub use spool::{
-    Access, Catcher, Frame, Look, SlotCounts, SlotDirectory, SlotFile, SlotMedium, Spool, SpoolError,
-};
+pub use spool::{Access, Catcher, Frame, Look, SlotDirectory, SlotFile, SlotMedium, Spool, SpoolError};
 pub use transcript::{Hidden, HiddenBy, Transcript, TranscriptTurn};
 pub use trash::Trashed;

@@ -9,6 +9,7 @@ use session::{Command, Entry, Event, InterruptReason, Link};
 use store::{AppendError, OpenError, Urgency};
 
 use crate::error::CommandError;
+use crate::handle::Acknowledged;
 use crate::input::{Durable, Input, OfEntries, Retire, Waiting};
 use crate::load;
 use crate::spool::{Catcher, SpoolError};
@@ -113,11 +114,6 @@ impl Outage {
         }
         let durable: Vec<_> = writer.batch.entries.drain(..links.len()).collect();
         self.caught = self.caught.saturating_sub(durable.len());
-        if fault::planted("durable_append_is_not_told") {
-            writer.note_durable(&durable)?;
-            writer.durable = durable.last().map_or(writer.durable, |last| last.link());
-            return Ok(true);
-        }
         writer.made_durable(&durable)?;
         Ok(true)
     }
@@ -161,6 +157,12 @@ impl Outage {
             Input::Open { answer } => drop(answer.send(Ok(()))),
             Input::LookAgain => {}
             Input::Healed { .. } => writer.healing = false,
+            // It is not sent again, and a message may be waiting for it.
+            Input::Command { command: Command::Proceed, answer } => {
+                writer.proceeds = true;
+                let seq = writer.durable.seq;
+                drop(answer.send(Ok(Acknowledged { seq, turn: None, run: None })));
+            }
             // The trash can wait.
             Input::Retire { when: Retire::Trashed { .. }, .. } => {}
             // The run stays open in the log and its output in the slot; the next writer heals it.

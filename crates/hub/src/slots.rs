@@ -34,7 +34,7 @@ impl LentSlot {
 
 impl Drop for LentSlot {
     fn drop(&mut self) {
-        if self.returns && !fault::planted("lent_slot_is_lost") {
+        if self.returns {
             self.spool.give_back(self.slot);
         }
     }
@@ -55,12 +55,9 @@ impl Writer {
         self.slots.push((run, slot));
     }
 
-    /// The log may name the slots of the batch. Whoever reads it next frees them, or the next start does.
+    /// The log may name the slots of the batch: the next writer of the session frees them, or the next start.
     pub(crate) fn keep_slots_in_doubt(&mut self) {
-        for lent in self.batch.lent.drain(..) {
-            self.shared.spool.count_doubt();
-            lent.keep();
-        }
+        self.batch.lent.drain(..).for_each(LentSlot::keep);
     }
 
     /// Lets the slot of a run that is over be lent again. One that cannot be cleared stays out of use.
@@ -78,5 +75,25 @@ impl Writer {
         let worker = self.worker.as_ref()?;
         let run = self.state.turns.iter().rev().find_map(|turn| turn.run(worker.run))?;
         Some((self.session, run.id, run.spool?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spool::SlotDirectory;
+
+    #[test]
+    fn a_slot_returns_unless_the_log_may_name_it() {
+        let directory = tempfile::tempdir().expect("make a directory");
+        let spool = Arc::new(Spool::new(Arc::new(SlotDirectory(directory.path().join("spool")))));
+        spool.find_slots(1).expect("look for slots");
+        spool.grow(1).expect("make a slot");
+        let lend = || LentSlot::of(&spool);
+        let lent = lend().expect("a slot is free");
+        assert!(lend().is_none());
+        drop(lent);
+        lend().expect("the slot returned").keep();
+        assert!(lend().is_none(), "the log may name it");
     }
 }

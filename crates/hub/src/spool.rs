@@ -48,17 +48,6 @@ struct Slots {
     identity: u64,
     free: BTreeSet<u16>,
     made: u16,
-    /// Slots that were kept because the log may name them.
-    in_doubt: u64,
-}
-
-/// How many slots there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SlotCounts {
-    pub made: u16,
-    pub free: usize,
-    /// Slots that were kept since the start because the log may name them.
-    pub in_doubt: u64,
 }
 
 /// One spooled entry: its place in the log, had the log taken it.
@@ -96,7 +85,7 @@ impl Spool {
         let identity = self.medium.identity(fresh & SlotNo::SPOOL_MAX)?;
         let made = self.medium.made()?;
         let free = (1..=made).filter(|no| self.make_free(*no).unwrap_or(false)).collect();
-        *self.slots() = Slots { identity, free, made, in_doubt: 0 };
+        *self.slots() = Slots { identity, free, made };
         Ok(())
     }
 
@@ -164,14 +153,9 @@ impl Spool {
     }
 
     /// Slots made so far, and how many are free.
-    pub fn counts(&self) -> SlotCounts {
+    pub fn counts(&self) -> (u16, usize) {
         let slots = self.slots();
-        SlotCounts { made: slots.made, free: slots.free.len(), in_doubt: slots.in_doubt }
-    }
-
-    /// Counts a slot that is kept because the log may name it.
-    pub(crate) fn count_doubt(&self) {
-        self.slots().in_doubt += 1;
+        (slots.made, slots.free.len())
     }
 
     /// Lends a slot to a run that may start.

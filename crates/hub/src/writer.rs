@@ -653,7 +653,7 @@ impl Writer {
     }
 
     /// What the shell itself must know of durable entries: ids that lead here, slots that are free again.
-    pub(crate) fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
+    fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
         for entry in entries {
             match &entry.event {
                 Event::SessionCreated { id, .. }

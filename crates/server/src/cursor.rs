@@ -1,5 +1,5 @@
-//! Where a reader of a stream is: the number of an entry, and the beginning of its hash. After a restored backup the number
-//! may stand for another entry; the hash tells.
+//! The position of a reader in a stream: the number of an entry, and the beginning of its hash. After a restored backup the
+//! number may belong to another entry, which the hash reveals.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! What the server does by itself now and then: erases what has been in the trash for long enough, and removes uploads
-//! that were never finished or that no message named.
+//! Hourly housekeeping: erases sessions that have been in the trash for long enough, and removes uploads that were never
+//! finished or that no message named.
 
 use std::sync::Arc;
 use std::time::Duration;

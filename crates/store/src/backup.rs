@@ -296,7 +296,7 @@ fn copy_database(from: &Path, to: &Path, name: &str, progress: Progress<'_>) -> 
             let step = backup.step(PAGES).map_err(&failed)?;
             let begun = moment();
             written.sync_data().map_err(reading(to))?;
-            // The disk is the server's for as long as it was ours.
+            // Leaves the disk to the server for as long as the sync took.
             std::thread::sleep(begun.elapsed());
             let pages = backup.progress();
             let number = |pages: std::ffi::c_int| u64::try_from(pages).unwrap_or(0);

@@ -531,7 +531,7 @@ impl Catalog for SqliteStore {
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
         self.reading("search", move |shared, connection| {
             if shared.search_off.load(Ordering::Acquire) {
-                let why = "it is off after an error, until its words are made anew from the logs";
+                let why = "it is off after an error, until its index is rebuilt from the logs";
                 return Err(Fault::Refused(why.to_owned()));
             }
             find::find(connection, &shared.words(), &query)

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::Report;
 use crate::client::Client;
 use crate::dice::Dice;
-use crate::trial::{Judge, Setup, progress, scripted_model};
+use crate::trial::{Judge, Setup, progress, scripted_model, violations};
 
 /// Backups in CI and in full.
 const ROUNDS: (usize, usize) = (10, 100);
@@ -68,28 +68,12 @@ pub fn run(report: &mut Report, full: bool) -> anyhow::Result<()> {
         std::fs::remove_dir_all(&other.home)?;
     }
     let (lines, _) = judge.verdict()?;
-    told_by_the_judge(report, &lines);
+    violations(report, "backups", &lines);
     drop(server);
     report.line("backups.made_and_restored", restored.len(), rounds, restored.len() == rounds);
     let expected = rounds.div_ceil(SERVED_EVERY);
     report.line("backups.gone_on_from", served, expected, served == expected);
     compare(report, &setup.data, &restored)
-}
-
-/// What the judge found wrong, each figure with its name. How much of everything it met is another trial's bar: ten
-/// backups are made within seconds.
-fn told_by_the_judge(report: &mut Report, lines: &[String]) {
-    for line in lines.iter().filter(|line| line.starts_with('#')) {
-        report.note(line.trim_start_matches("# "));
-    }
-    let mut figures = 0;
-    for line in lines {
-        if let [name, value, "0", _] = line.split_whitespace().collect::<Vec<_>>().as_slice() {
-            figures += 1;
-            report.line(&format!("backups.{name}"), value, 0, *value == "0");
-        }
-    }
-    report.line("backups.judged", figures, ">0", figures > 0);
 }
 
 fn command(setup: &Setup, words: &[&str]) -> anyhow::Result<String> {

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::Report;
 use crate::client::Client;
 use crate::crash::disk::{Disk, scratch};
-use crate::trial::{Judge, Process, Setup, now, progress, scripted_model};
+use crate::trial::{Judge, Process, Setup, now, progress, scripted_model, violations};
 
 /// The disk of the server. Its reserve is 256 MiB.
 const DISK_BYTES: u64 = 640 << 20;
@@ -140,7 +140,7 @@ pub fn run(report: &mut Report, length: Duration) -> anyhow::Result<()> {
         }
     }
     let (lines, _) = judge.verdict()?;
-    told_by_the_judge(report, &lines);
+    violations(report, "longlife", &lines);
     for (kind, name) in ["writes", "reads", "opens"].into_iter().enumerate() {
         let failed = life.switches.failed(kind as u64)?;
         report.line(&format!("longlife.{name}_failed"), failed, ">0", failed > 0);
@@ -152,21 +152,6 @@ pub fn run(report: &mut Report, length: Duration) -> anyhow::Result<()> {
         slowest.as_secs_f64()
     ));
     life.end(report, first_round.context("a whole round")?)
-}
-
-/// What the judge found wrong. How much of everything it met is another trial's bar.
-fn told_by_the_judge(report: &mut Report, lines: &[String]) {
-    for line in lines.iter().filter(|line| line.starts_with('#')) {
-        report.note(line.trim_start_matches("# "));
-    }
-    let mut figures = 0;
-    for line in lines {
-        if let [name, value, "0", _] = line.split_whitespace().collect::<Vec<_>>().as_slice() {
-            figures += 1;
-            report.line(&format!("longlife.{name}"), value, 0, *value == "0");
-        }
-    }
-    report.line("longlife.judged", figures, ">0", figures > 0);
 }
 
 fn build_shim(directory: &Path) -> anyhow::Result<PathBuf> {
@@ -343,7 +328,7 @@ impl Life {
         self.client.must("GET", "/server", &json!({}))
     }
 
-    /// Everything must be as it was: every session goes on, every gauge is back, nothing more is held.
+    /// Compares the process with its beginning: sessions accept messages, gauges are back, no resource leaked.
     fn end(mut self, report: &mut Report, first: Held) -> anyhow::Result<()> {
         let (mut sessions, mut silent) = (0, Vec::new());
         let list = self.client.must("GET", "/sessions?count=200", &json!({}))?;

@@ -12,6 +12,7 @@ use anyhow::{Context, bail};
 use judge::play::ASKED_MODEL;
 
 use crate::dice::Dice;
+use crate::report::Report;
 
 /// How long a server may take until it is ready. Only a failing trial waits this long.
 const READY_MAX: Duration = Duration::from_secs(30);
@@ -301,6 +302,22 @@ impl Judge {
         }
         Ok((lines, status.success()))
     }
+}
+
+/// Reports the violations that the judge counted, as figures of a trial. How much of everything it met is no bar here: a
+/// trial may last seconds.
+pub fn violations(report: &mut Report, trial: &str, lines: &[String]) {
+    for line in lines.iter().filter(|line| line.starts_with('#')) {
+        report.note(line.trim_start_matches("# "));
+    }
+    let mut figures = 0;
+    for line in lines {
+        if let [name, value, "0", _] = line.split_whitespace().collect::<Vec<_>>().as_slice() {
+            figures += 1;
+            report.line(&format!("{trial}.{name}"), value, 0, *value == "0");
+        }
+    }
+    report.line(&format!("{trial}.judged"), figures, ">0", figures > 0);
 }
 
 /// Tells how far a long trial is.

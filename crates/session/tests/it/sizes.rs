@@ -1,5 +1,5 @@
-//! Random histories of messages and answers from one byte to a megabyte: the state stays small, and what it holds and
-//! what a prompt reads from the log are together every visible turn, also after undo and redo.
+//! Laws over random histories with messages and answers from one byte to a megabyte: the state stays small, and every
+//! visible turn is in the state or read from the log, also after undo and redo.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -1,7 +1,8 @@
 //! Attachments and the uploads that no message names yet.
 //!
-//! Whoever looks at who uses a blob locks its row first, in a statement of its own: the next statement then sees what the
-//! holder of the lock committed. Rows are locked in the order of their names.
+//! A transaction locks the row of a blob before it checks for uses, in a statement of its own, so that the check sees what
+//! the previous holder of the lock committed. Rows are locked in the order of their names, so that no two transactions
+//! wait for each other.
 
 use std::collections::BTreeSet;
 

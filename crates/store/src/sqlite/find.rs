@@ -30,7 +30,7 @@ pub(super) fn find(connection: &Connection, path: &Path, query: &SearchQuery) ->
     Ok(newest(hits, query.count))
 }
 
-/// Attaches the file of words. One that was made anew takes the place of the one that this connection knows.
+/// Attaches the search index. A rebuilt one replaces the one that this connection knows.
 fn attach(connection: &Connection, path: &Path) -> Result<(), Fault> {
     let attached: bool = connection
         .prepare_cached("SELECT count(*) FROM pragma_database_list WHERE name = 'words'")?

@@ -1,5 +1,5 @@
-//! Makes the words for search anew while the store runs, after their file failed: log by log, between other work. Until
-//! then search reports an error.
+//! Rebuilds the search index while the store runs, after its file failed: log by log, between other work. Search reports an
+//! error until the index is complete.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,24 +16,24 @@ use super::{Fault, read, search};
 /// The pause before the first attempt. It doubles with each that fails.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_DOUBLINGS_MAX: u32 = 8;
-/// How long the writing thread may take to note that the words are complete.
+/// How long the writing thread may take to record a rebuilt index.
 const NOTE_AGAIN: Duration = Duration::from_secs(5);
 
-/// How far the words are made anew.
+/// Progress of rebuilding the search index.
 #[derive(Debug)]
 pub(super) enum Remake {
-    /// They are complete.
+    /// The index is complete.
     Done,
-    /// To be started at this time.
+    /// The rebuild starts at this time.
     Due(Instant),
-    /// The words of these logs are missing.
+    /// The index lacks the words of these logs.
     Reading { generation: [u8; 16], logs: Vec<i64> },
-    /// They are complete; the writing thread is asked to note that, again at this time.
+    /// The index is complete; the writing thread is asked to record it, again at this time.
     Noting { generation: [u8; 16], again: Instant },
 }
 
 impl Remake {
-    /// When there is something to do without being asked; `None` when there is nothing.
+    /// Returns the time of the next step, or `None` if nothing is left to do.
     pub(super) fn next(&self) -> Option<Instant> {
         match self {
             Self::Done => None,
@@ -44,7 +44,7 @@ impl Remake {
 }
 
 impl Projector {
-    /// Notes whether search works. If it does not, its words are made anew before long.
+    /// Schedules a rebuild if the index failed.
     pub(super) fn note_search(&mut self) {
         if self.search.is_off() && !matches!(self.remake, Remake::Due(_)) {
             self.shared.search_off.store(true, Ordering::Release);
@@ -53,7 +53,7 @@ impl Projector {
         }
     }
 
-    /// Does a little of it.
+    /// Takes one step of the rebuild.
     pub(super) fn remake_some(&mut self) -> Told {
         match std::mem::replace(&mut self.remake, Remake::Done) {
             Remake::Done => {}
@@ -88,12 +88,12 @@ impl Projector {
         let mut select = connection.prepare("SELECT no FROM logs WHERE trunk = 0 ORDER BY no DESC")?;
         let logs = select.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
         drop(select);
-        tracing::info!(sessions = logs.len(), "the words for search are made anew from the logs");
+        tracing::info!(sessions = logs.len(), "rebuilding the search index from the logs");
         self.connection = Some(connection);
         Ok((generation, logs))
     }
 
-    /// Up to the end of the log: words that were projected before may not be noted as projected yet.
+    /// Reads the log to its end, beyond its watermark: the watermark lags behind the words that were indexed already.
     fn remake_log(&mut self, no: i64) -> Result<(), Fault> {
         let mut connection = self.connection.take().map_or_else(|| connect(&self.shared), Ok)?;
         let erased =
@@ -123,7 +123,7 @@ impl Projector {
 }
 
 impl Writer {
-    /// From now on the logs rely on words that were made anew.
+    /// Records that the search index was rebuilt.
     pub(super) fn words_made(&mut self, generation: [u8; 16], commits: u64) {
         let Some(connection) = self.connection.take() else { return };
         let noted = (|| -> Result<(), Fault> {

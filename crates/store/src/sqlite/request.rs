@@ -76,7 +76,7 @@ pub(super) enum Request {
         result: Result<(), String>,
     },
     Tidied,
-    /// The words for search were made anew, in a file of this generation.
+    /// The search index was rebuilt, in a file of this generation.
     WordsMade {
         generation: [u8; 16],
         commits: u64,

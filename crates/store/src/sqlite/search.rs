@@ -94,7 +94,7 @@ impl Search {
     /// A store whose words cannot be had is still a store.
     pub(super) fn open(main: &Connection, tail: &Tail, path: PathBuf) -> Self {
         Self::open_or_make(main, tail, path.clone()).unwrap_or_else(|fault| {
-            tracing::error!(reason = %fault, "search is off until its words are made anew from the logs");
+            tracing::error!(reason = %fault, "search is off until its index is rebuilt from the logs");
             Self::off(path)
         })
     }
@@ -136,7 +136,7 @@ impl Search {
         Ok(search)
     }
 
-    /// Makes an empty file in place of what there is. The logs' file does not rely on it yet.
+    /// Replaces the file by an empty one. `everturn.db` does not rely on it yet.
     pub(super) fn begin_again(&mut self) -> Result<[u8; 16], Fault> {
         self.connection = None;
         remove(&self.path)?;
@@ -152,7 +152,7 @@ impl Search {
         Ok(generation)
     }
 
-    /// Makes the words of a log anew, from its beginning to `end`.
+    /// Rebuilds the words of a log, from its beginning to `end`.
     pub(super) fn remake(&mut self, source: &Source<'_>, end: Seq) -> Result<(), Fault> {
         self.doom(source.no)?;
         let mut found = Vec::new();
@@ -228,7 +228,7 @@ impl Search {
     }
 
     /// Indexes texts durably, in place of their earlier versions. Returns the number of commits to the file, or `None` if
-    /// it cannot be written: search then reports an error until the file is made anew.
+    /// it cannot be written: search then reports an error until the index is rebuilt.
     pub(super) fn store(&mut self, findable: &[(i64, &Findable)]) -> Option<u64> {
         self.connection.as_ref()?;
         if findable.is_empty() {
@@ -242,7 +242,7 @@ impl Search {
 
     /// Gives the file up. Words of erased sessions must not stay in one that nobody can write.
     pub(super) fn fail(&mut self, fault: &Fault) -> Option<u64> {
-        tracing::error!(reason = %fault, "search is off until its words are made anew from the logs");
+        tracing::error!(reason = %fault, "search is off until its index is rebuilt from the logs");
         self.connection = None;
         if let Err(error) = remove(&self.path) {
             tracing::warn!(%error, "the file of words is removed at the next start");

@@ -146,7 +146,7 @@ async fn search_that_failed_works_again_without_a_restart() {
     store.settle().await.unwrap();
     assert_eq!(found(&store, "crane").await.len(), 2);
     drop(store);
-    // The next start relies on what was made.
+    // The next start keeps the rebuilt index.
     let inode = fs::metadata(&words).map(|words| std::os::unix::fs::MetadataExt::ino(&words)).unwrap();
     let store = SqliteStore::open(settings(directory.path())).unwrap();
     assert_eq!(found(&store, "crane").await.len(), 2);

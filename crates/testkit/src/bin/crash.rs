@@ -23,6 +23,7 @@ struct Size {
     cuts: u64,
     torn: usize,
     failing: Option<u64>,
+    failing_min: usize,
     full: u64,
     damaged: usize,
 }
@@ -35,6 +36,7 @@ const BRIEF: Size = Size {
     cuts: 12,
     torn: 40,
     failing: Some(3),
+    failing_min: 12,
     full: 2,
     damaged: 80,
 };
@@ -46,6 +48,7 @@ const SMALL: Size = Size {
     cuts: 40,
     torn: 300,
     failing: Some(12),
+    failing_min: 20,
     full: 4,
     damaged: 220,
 };
@@ -57,6 +60,7 @@ const FULL: Size = Size {
     cuts: 200,
     torn: 2_000,
     failing: None,
+    failing_min: 20,
     full: 20,
     damaged: 1_000,
 };
@@ -127,7 +131,7 @@ fn play(report: &mut Report, part: &str, size: &Size, tools: &Tools) -> anyhow::
         "eio" => {
             let calls = eio::run(&tally, &points::count()?, tools, size.failing)?;
             report.note(&format!("eio: {calls} writes and syncs in both lives"));
-            figures(report, "eio", &tally, size.failing.map_or(20, |_| 12), 5);
+            figures(report, "eio", &tally, size.failing_min, 5);
         }
         "memory" => {
             let turns = memory::run(&tally, size.memory_hits, size.memory_kills)?;

@@ -62,7 +62,7 @@ pub(crate) fn all(world: &World) {
     }
 }
 
-/// C23: what a message names is stored.
+/// C23: every attachment of a message is stored.
 fn files(world: &World, log: &[Entry]) -> Option<String> {
     let messages = log.iter().filter_map(|entry| entry.event.message());
     let mut named =

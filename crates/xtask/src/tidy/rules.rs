@@ -383,9 +383,6 @@ fn tidy_the_contract_is_complete() {
 
 /// Mutants that only a power cut can tell from the product: the crash campaign finds them, no test of a rule does.
 const FOUND_BY_POWER_CUTS: &[&str] = &["no_sync"];
-/// Mutants that only show in a process that lives on after a fault. No test of a rule finds them.
-const FOUND_BY_NO_RULE: [&str; 3] =
-    ["lent_slot_is_lost", "durable_append_is_not_told", "lag_end_is_not_told"];
 
 #[test]
 fn tidy_mutants_bite_rules_that_exist() {
@@ -399,9 +396,7 @@ fn tidy_mutants_bite_rules_that_exist() {
         }
         let strangers = mutant.bites.iter().filter(|bitten| !ids.contains(**bitten));
         broken.extend(strangers.map(|bitten| format!("{} bites {bitten}, which is no rule", mutant.name)));
-        let found_otherwise =
-            FOUND_BY_POWER_CUTS.contains(&mutant.name) || FOUND_BY_NO_RULE.contains(&mutant.name);
-        if mutant.bites.is_empty() && !found_otherwise {
+        if mutant.bites.is_empty() && !FOUND_BY_POWER_CUTS.contains(&mutant.name) {
             broken.push(format!("{} bites nothing", mutant.name));
         }
     }
