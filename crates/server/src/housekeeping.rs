@@ -1,10 +1,12 @@
 //! Hourly housekeeping: erases sessions that have been in the trash for long enough, and removes uploads that were never
 //! finished or that no message named.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hub::{Clock, Hub, SystemClock};
+use session::SessionId;
 use store::people::People;
 use tokio_util::sync::CancellationToken;
 
@@ -49,6 +51,13 @@ impl Housekeeping {
             return;
         }
         let keep = DAY.saturating_mul(days);
+        let observed = match self.observed().await {
+            Ok(observed) => observed,
+            Err(reason) => {
+                tracing::error!(%reason, "cannot read the trash; the next hour tries again");
+                return;
+            }
+        };
         let mut last = None;
         loop {
             let due = match self.hub.due_trash(keep, last).await {
@@ -61,6 +70,9 @@ impl Housekeeping {
             let Some(end) = due.last().copied() else { return };
             for trashed in due {
                 let session = trashed.session;
+                if observed.get(&session).is_none_or(|age| *age < keep) {
+                    continue;
+                }
                 match self.hub.erase_due(session, keep).await {
                     Ok(true) => self.tell_erased(session).await,
                     Ok(false) => tracing::debug!(%session, "a session was taken out of the trash in time"),
@@ -71,7 +83,21 @@ impl Housekeeping {
         }
     }
 
-    async fn tell_erased(&self, session: session::SessionId) {
+    /// How long each session has been in the trash, by observed time.
+    async fn observed(&self) -> Result<BTreeMap<SessionId, Duration>, String> {
+        let (mut trashed, mut last) = (BTreeMap::new(), None);
+        loop {
+            let page = self.hub.due_trash(Duration::ZERO, last).await.map_err(|error| error.to_string())?;
+            let Some(end) = page.last().copied() else { break };
+            trashed.extend(page.into_iter().map(|trashed| (trashed.session, trashed.since)));
+            last = Some(end);
+        }
+        let (people, now) = (self.people.clone(), self.hub.now());
+        let observing = tokio::task::spawn_blocking(move || people.observe_trash(now, &trashed));
+        observing.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+    }
+
+    async fn tell_erased(&self, session: SessionId) {
         tracing::info!(%session, "a session was erased after its time in the trash");
         let people = self.people.clone();
         let note = move || people.note_erased(people::by(None), session, ", from the trash");
@@ -101,7 +127,7 @@ impl Housekeeping {
 #[cfg(test)]
 mod tests {
     use hub::Create;
-    use session::{Command, Flag, SessionId, UserId};
+    use session::{Command, Flag, UserId};
     use store::directory::{DataDirectory, LogsAt};
     use testkit::agent::ScriptedAgent;
     use testkit::clock::HandClock;
@@ -180,6 +206,31 @@ mod tests {
         assert!(place.is_there(active).await);
         assert_eq!(place.erased().len(), 128);
         assert!(place.erased().contains(&format!("{}, from the trash", old[0])));
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_jumps_erases_nothing() {
+        let place = Place::new(30).await;
+        let session = place.create().await;
+        place.trash(session, true).await;
+        place.keeper.empty_trash().await;
+        place.pass(400);
+        place.keeper.empty_trash().await;
+        assert!(place.is_there(session).await, "the clock jumped ahead");
+        // Another one comes into the trash while the clock is decades behind.
+        place.pass(-20_000);
+        let early = place.create().await;
+        place.trash(early, true).await;
+        place.keeper.empty_trash().await;
+        place.pass(20_000);
+        place.keeper.empty_trash().await;
+        assert!(place.is_there(early).await, "the clock was set right");
+        for day in 0..30 {
+            assert!(place.is_there(session).await && place.is_there(early).await, "day {day}");
+            place.pass(1);
+            place.keeper.empty_trash().await;
+        }
+        assert!(!place.is_there(session).await && !place.is_there(early).await);
     }
 
     #[tokio::test]

@@ -15,6 +15,7 @@ mod projects;
 mod secrets;
 mod settings;
 mod shares;
+mod trash;
 mod users;
 
 use std::path::Path;
@@ -45,7 +46,7 @@ pub const PEOPLE_FILE: &str = "people.db";
 /// Marks a file as ours: "EvTp".
 const APPLICATION_ID: i64 = 0x4576_5470;
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("people/schema.sql"),
     include_str!("people/projects.sql"),
     include_str!("people/secrets.sql"),
@@ -53,6 +54,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("people/signin.sql"),
     include_str!("people/settings.sql"),
     include_str!("people/gateway.sql"),
+    include_str!("people/trash.sql"),
 ];
 const VERSION: usize = MIGRATIONS.len();
 /// How long a change waits for another process that changes the file.

@@ -20,7 +20,7 @@ mod search;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use session::{
@@ -36,8 +36,17 @@ use crate::{
     Append, Binding, Bindings, Bound, ChatRow, Claim, Claiming, KeyUse, LogStore, OpenRun, Opened, Snapshot,
 };
 
-/// Connections kept open at most.
+/// Connections for appends, claims and whatever a message needs to be accepted.
 const CONNECTIONS_MAX: usize = 8;
+/// Connections for reads that may take long: search, pages, attachments. They never hold up an append.
+const READERS_MAX: usize = 6;
+/// How long such a read waits for a connection, and how long PostgreSQL may work on it. A reader that left does not cancel
+/// its statement, so that the limit also frees the connection.
+const READER_WAIT: Duration = Duration::from_secs(2);
+const READ_SECONDS_MAX: u32 = 10;
+/// What a role or database may have set otherwise.
+const OPTIONS: &str = "-c plan_cache_mode=force_generic_plan -c default_transaction_isolation=read\\ committed \
+    -c lock_timeout=0 -c idle_in_transaction_session_timeout=0";
 /// How long the lock of a process that died may take to be free.
 const LOCK_TRIES: u32 = 250;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -84,6 +93,8 @@ pub enum OpenStoreError {
 /// A store on PostgreSQL.
 pub struct PostgresStore {
     pool: Pool,
+    /// For reads that may take long.
+    readers: Pool,
     config: tokio_postgres::Config,
     schema: String,
     ends: append::Ends,
@@ -134,22 +145,30 @@ impl PostgresStore {
             return Err(OpenStoreError::Refused("a schema is named by letters, digits and _".to_owned()));
         }
         // Statements are planned once, not for each batch.
-        config
-            .options(format!("-c search_path={} -c plan_cache_mode=force_generic_plan", settings.schema))
-            .application_name("everturn");
+        let options = format!("-c search_path={} {OPTIONS}", settings.schema);
+        let mut reading = config.clone();
+        config.options(format!("{options} -c statement_timeout=0")).application_name("everturn");
+        reading
+            .options(format!("{options} -c statement_timeout={READ_SECONDS_MAX}s"))
+            .application_name("everturn reader");
         // A connection that died unnoticed is heard of by whoever asks it, and what he asked for is read again; asking
         // first would double the way to the server.
-        let manager = Manager::from_config(
-            config.clone(),
-            NoTls,
-            ManagerConfig { recycling_method: RecyclingMethod::Fast },
-        );
-        let pool = Pool::builder(manager)
-            .max_size(CONNECTIONS_MAX)
+        let manager = |config: &tokio_postgres::Config| {
+            let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+            Pool::builder(Manager::from_config(config.clone(), NoTls, fast))
+        };
+        let unreachable =
+            |error: deadpool_postgres::BuildError| OpenStoreError::Unreachable(error.to_string());
+        let pool = manager(&config).max_size(CONNECTIONS_MAX).build().map_err(unreachable)?;
+        let readers = manager(&reading)
+            .max_size(READERS_MAX)
+            .wait_timeout(Some(READER_WAIT))
+            .runtime(deadpool_postgres::Runtime::Tokio1)
             .build()
-            .map_err(|error| OpenStoreError::Unreachable(error.to_string()))?;
+            .map_err(unreachable)?;
         Ok(Self {
             pool,
+            readers,
             config,
             schema: settings.schema.clone(),
             ends: append::Ends::default(),
@@ -205,6 +224,17 @@ impl PostgresStore {
     async fn client(&self) -> Result<Object, StoreError> {
         // The hub asks for a revival, which is a connection that works.
         self.pool.get().await.map_err(|error| Dead { reason: error.to_string() }.into())
+    }
+
+    /// A connection for a read that may take long.
+    async fn reader(&self) -> Result<Object, StoreError> {
+        self.readers.get().await.map_err(|error| match error {
+            PoolError::Timeout(_) => {
+                let reason = "every connection for reading is in use; try again".to_owned();
+                StoreError::Failed { doing: "read", reason }
+            }
+            error => Dead { reason: error.to_string() }.into(),
+        })
     }
 }
 
@@ -428,7 +458,7 @@ impl LogStore for PostgresStore {
 
 impl Catalog for PostgresStore {
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<ListRow>, StoreError>> {
-        async move { read::list(&self.client().await?, query).await.map_err(failed("list sessions")) }.boxed()
+        async move { read::list(&self.reader().await?, query).await.map_err(failed("list sessions")) }.boxed()
     }
 
     fn turns(
@@ -449,7 +479,7 @@ impl Catalog for PostgresStore {
     }
 
     fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
-        async move { read::tags(&self.client().await?, user, count).await.map_err(failed("count tags")) }
+        async move { read::tags(&self.reader().await?, user, count).await.map_err(failed("count tags")) }
             .boxed()
     }
 
@@ -460,7 +490,7 @@ impl Catalog for PostgresStore {
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<Trashed>, StoreError>> {
         async move {
-            read::trashed(&self.client().await?, until, after, count)
+            read::trashed(&self.reader().await?, until, after, count)
                 .await
                 .map_err(failed("look into the trash"))
         }
@@ -482,12 +512,12 @@ impl Catalog for PostgresStore {
     }
 
     fn counts(&self, user: UserId) -> BoxFuture<'_, Result<Counts, StoreError>> {
-        async move { read::counts(&self.client().await?, user).await.map_err(failed("count sessions")) }
+        async move { read::counts(&self.reader().await?, user).await.map_err(failed("count sessions")) }
             .boxed()
     }
 
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
-        async move { search::find(&self.client().await?, &query).await.map_err(failed("search")) }.boxed()
+        async move { search::find(&self.reader().await?, &query).await.map_err(failed("search")) }.boxed()
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -530,7 +560,7 @@ impl Blobs for PostgresStore {
 
     fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
         async move {
-            let client = self.client().await?;
+            let client = self.reader().await?;
             let row = client.query_opt("SELECT bytes FROM blobs WHERE blob = $1", &[&hash.0]).await;
             let bytes: Option<Vec<u8>> = row.map_err(failed("read a blob"))?.map(|row| row.get(0));
             match bytes {
@@ -572,7 +602,7 @@ impl Bindings for PostgresStore {
     }
 
     fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {
-        async move { read::chats(&self.client().await?).await.map_err(failed("list the chats")) }.boxed()
+        async move { read::chats(&self.reader().await?).await.map_err(failed("list the chats")) }.boxed()
     }
 }
 

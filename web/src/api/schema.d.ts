@@ -1665,7 +1665,7 @@ export interface components {
         BranchBody: {
             /**
              * Format: int64
-             * @description The last turn that the branch shares; none if left out.
+             * @description The last turn that the branch shares. If omitted, the newest turn that is not being answered.
              */
             turn?: number | null;
         };

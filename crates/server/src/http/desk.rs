@@ -358,8 +358,16 @@ impl Desk {
     }
 
     pub(crate) async fn branch(&self, from: Uuid, turn: Option<TurnId>) -> Result<SessionHandle, Problem> {
-        let from = self.session(from).await?.session();
-        Ok(self.hub().branch(from, turn).await?)
+        let origin = self.session(from).await?;
+        let turn = match turn {
+            Some(turn) => Some(turn),
+            None => {
+                let state = origin.state().await?;
+                let open = state.open().map(|(turn, _)| turn.id);
+                state.turns.iter().rev().map(|turn| turn.id).find(|turn| Some(*turn) != open)
+            }
+        };
+        Ok(self.hub().branch(origin.session(), turn).await?)
     }
 
     pub(crate) async fn erase(&self, session: Uuid) -> Result<(), Problem> {

@@ -226,6 +226,18 @@ fn a_share_of_what_is_in_the_trash_leads_nowhere() {
     assert_eq!(stage.ask("GET", &at, &json!({})).status, 200);
 }
 
+#[test]
+fn a_share_does_not_show_the_errors_of_a_provider() {
+    let stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    stage.answered(&session, "say 2 of heron refuse 9 status 401");
+    let told = stage.view(&session)["turns"][0]["marker"].clone();
+    assert!(told["kind"] == "failed" && told["text"].as_str().unwrap().contains("401"), "{told}");
+    let share = stage.must("POST", &format!("/sessions/{session}/shares"), &json!({}));
+    let shared = stage.must("GET", &format!("/shared/{}", share["secret"].as_str().unwrap()), &json!({}));
+    assert_eq!(shared["turns"][0]["marker"]["text"], "The answer failed.");
+}
+
 /// Which device said something, and stopped it, stands in the log.
 #[test]
 fn a_stop_tells_on_which_device_it_was() {

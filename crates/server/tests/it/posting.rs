@@ -120,6 +120,9 @@ fn turns_are_undone_put_back_retried_edited_and_branched() {
     let turns = stage.view(branch)["turns"].clone();
     assert_eq!((turns.as_array().unwrap().len(), text(&turns[0]).as_str()), (1, "one.1 "));
 
+    let whole = stage.must("POST", &at("/branch"), &json!({}));
+    assert_eq!(stage.view(whole["session"].as_str().unwrap())["turns"].as_array().unwrap().len(), 2);
+
     let edited = stage.must("PUT", &at(&format!("/turns/{first}")), &json!({ "text": "say 1 of other" }));
     stage.client.follow(&session, edited["turn"].as_u64()).unwrap().until("run_ended").unwrap();
     let view = stage.view(&session);

@@ -180,7 +180,7 @@ mod tests {
         drop(open(directory.path()));
         let set = |sql: &str| Connection::open(&file).unwrap().execute_batch(sql).unwrap();
         set(
-            "DROP TABLE gateway_cursors; DROP TABLE gateway_peers; DROP TABLE gateway_pairings; DROP TABLE gateway_taken;
+            "DROP TABLE observed; DROP TABLE trash; DROP TABLE gateway_cursors; DROP TABLE gateway_peers; DROP TABLE gateway_pairings; DROP TABLE gateway_taken;
              DROP TABLE gateway_models; DROP TABLE drafts; DROP TABLE identities; DROP TABLE passkeys; DROP TABLE projects; DROP TABLE secrets;
              DROP TABLE settings; DROP TABLE models; DROP TABLE preferences; DROP INDEX audit_by_action;
              PRAGMA user_version = 1",

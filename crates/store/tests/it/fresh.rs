@@ -72,6 +72,11 @@ impl Schemas {
     pub(crate) fn new() -> Self {
         Self(std::sync::Mutex::new(None))
     }
+
+    /// Where the store is that was made last.
+    pub(crate) fn settings(&self) -> postgres::Settings {
+        self.0.lock().unwrap().clone().unwrap()
+    }
 }
 
 impl Fresh for Schemas {

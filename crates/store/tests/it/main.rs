@@ -9,6 +9,7 @@ mod held;
 mod opening;
 mod packing;
 mod searching;
+mod slow;
 mod uploading;
 
 use session::{NodeId, SessionId};

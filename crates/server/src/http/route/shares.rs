@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
-use session::TurnId;
+use session::{MarkerKind, TurnId};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 use uuid::Uuid;
@@ -109,11 +109,21 @@ async fn read(
     let (mut turns, earlier) = match asked.before {
         None => (view.turns, view.turns_before > 0),
         Some(before) => {
-            let page = handle.page(Some(TurnId(before)), PAGE).await?;
-            let earlier = page.len() == PAGE;
+            // One more than is shown tells whether there are more.
+            let mut page = handle.page(Some(TurnId(before)), PAGE + 1).await?;
+            let earlier = page.len() > PAGE;
+            if earlier {
+                page.remove(0);
+            }
             (page, earlier)
         }
     };
-    turns.iter_mut().for_each(session::TurnView::forget_places);
+    for turn in &mut turns {
+        turn.forget_places();
+        if let Some(marker) = turn.marker.as_mut().filter(|marker| marker.kind == MarkerKind::Failed) {
+            // Errors of providers name addresses, accounts and limits.
+            "The answer failed.".clone_into(&mut marker.text);
+        }
+    }
     Ok(Json(SharedBody { title: view.title, turns, earlier }))
 }
