@@ -4,7 +4,6 @@ use session::{Command, Journal, Link, RunId};
 
 use store::AppendError;
 
-use crate::error::CommandError;
 use crate::input::Input;
 use crate::load;
 use crate::spool::Look;
@@ -18,7 +17,8 @@ impl Writer {
             None => Journal::Unused,
             Some((run, slot)) => {
                 let look = self.look(slot, run).await;
-                let links = self.links(&look).await.map_err(Stopped)?;
+                let links =
+                    load::links_of(&look, self.shared.store.as_ref(), self.session).await.map_err(Stopped)?;
                 self.seal_and_read(slot, look, &links)?
             }
         };
@@ -53,18 +53,6 @@ impl Writer {
         let session = self.session;
         let looked = self.shared.spool.work(move |spool| spool.look(slot, session, run)).await;
         looked.unwrap_or(Look::NotYet)
-    }
-
-    /// The links that the log has where the frames would stand.
-    async fn links(&self, look: &Look) -> Result<Vec<Link>, CommandError> {
-        let first = match look {
-            Look::Frames { frames, .. } => frames.first().map(|frame| frame.link.seq),
-            Look::Unused | Look::NotYet => None,
-        };
-        match first {
-            Some(first) => load::links(self.shared.store.as_ref(), self.session, first).await,
-            None => Ok(Vec::new()),
-        }
     }
 
     /// What a look means. Output of a dead run is sealed first, so that nothing can be added while it is healed.
@@ -106,13 +94,11 @@ impl Writer {
             shared.count_heal_look();
             let looked = shared.spool.work(move |spool| spool.look(marker.spool, session, marker.run)).await;
             let look = looked.unwrap_or(Look::NotYet);
-            let first = match &look {
-                Look::Frames { frames, .. } => frames.first().map(|frame| frame.link.seq),
-                Look::Unused | Look::NotYet => None,
-            };
-            let links = match first {
-                Some(first) => load::links(shared.store.as_ref(), session, first).await.unwrap_or_default(),
-                None => Vec::new(),
+            let (look, links) = match load::links_of(&look, shared.store.as_ref(), session).await {
+                Ok(links) => (look, links),
+                Err(_) if fault::planted("unreadable_log_has_nothing") => (look, Vec::new()),
+                // What the log has already cannot be told from what it lacks.
+                Err(_) => (Look::NotYet, Vec::new()),
             };
             // A writer that retired meanwhile is asked again by the next read.
             drop(mailbox.send(Input::Healed { run: marker.run, look, links }).await);

@@ -87,7 +87,6 @@ pub(crate) struct Shared {
     pub(crate) node: NodeId,
     registry: Mutex<Registry>,
     draining: AtomicBool,
-    lagging: AtomicBool,
     open_runs: watch::Sender<u64>,
     /// Whether the runs that were interrupted before the start are still being resumed.
     pub(crate) starting: AtomicBool,
@@ -144,7 +143,7 @@ impl Shared {
 
     /// Whether runs may start now.
     pub(crate) fn runs(&self) -> Runs {
-        let held = self.draining.load(Ordering::Acquire) || self.lagging.load(Ordering::Acquire);
+        let held = self.draining.load(Ordering::Acquire) || self.store.lag_micros() > LAG_MICROS_MAX;
         if held { Runs::Held } else { Runs::Allowed }
     }
 
@@ -236,7 +235,6 @@ impl Hub {
             settings,
             registry: Mutex::default(),
             draining: AtomicBool::new(false),
-            lagging: AtomicBool::new(false),
             open_runs: watch::Sender::new(0),
             starting: AtomicBool::new(true),
             first_resumes: AtomicBool::new(true),
@@ -628,14 +626,6 @@ async fn keep_house(shared: std::sync::Weak<Shared>) {
     loop {
         tokio::time::sleep(HOUSEKEEPING).await;
         let Some(shared) = shared.upgrade() else { return };
-        let lagging = shared.store.lag_micros() > LAG_MICROS_MAX;
-        if shared.lagging.swap(lagging, Ordering::AcqRel) && !lagging {
-            let writers = shared.registry().writers();
-            for (_, mailbox) in writers {
-                let (answer, _) = oneshot::channel();
-                drop(mailbox.send(Input::Command { command: Command::Proceed, answer }).await);
-            }
-        }
         until_owing = until_owing.saturating_sub(HOUSEKEEPING);
         if until_owing.is_zero() {
             until_owing = OWING;

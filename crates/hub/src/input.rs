@@ -245,6 +245,11 @@ impl Waiting {
 }
 
 impl Input {
+    /// Lets the next run start, if one waits. Nobody waits for the answer.
+    pub(crate) fn proceed() -> Self {
+        Self::Command { command: Command::Proceed, answer: oneshot::channel().0 }
+    }
+
     /// Whether it is a command of a user that may start or stop a run: it takes precedence over automatic resume.
     pub(crate) fn takes_precedence(&self) -> bool {
         let Self::Command { command, .. } = self else { return false };

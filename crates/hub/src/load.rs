@@ -4,6 +4,7 @@ use session::{Entry, Link, Seq, Session, SessionId};
 use store::{Opened, ReadError, Store};
 
 use crate::error::CommandError;
+use crate::spool::Look;
 
 /// Entries read in one go.
 pub(crate) const PAGE: usize = 8_192;
@@ -98,6 +99,21 @@ impl<'a> Stretches<'a> {
     fn has(&self, seq: Seq) -> bool {
         let (first, last) = (self.stretch.first(), self.stretch.last());
         first.is_some_and(|first| first.seq <= seq) && last.is_some_and(|last| seq <= last.seq)
+    }
+}
+
+/// The links that the log has where the frames of a slot would stand.
+pub(crate) async fn links_of(
+    look: &Look,
+    store: &dyn Store,
+    session: SessionId,
+) -> Result<Vec<Link>, CommandError> {
+    match look {
+        Look::Frames { frames, .. } => match frames.first() {
+            Some(first) => links(store, session, first.link.seq).await,
+            None => Ok(Vec::new()),
+        },
+        Look::Unused | Look::NotYet => Ok(Vec::new()),
     }
 }
 

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use session::{Command, Entry, Event, InterruptReason, Link};
+use session::{Command, Entry, Event, InterruptReason, Link, RunId};
 use store::{AppendError, OpenError, Urgency};
 
 use crate::error::CommandError;
-use crate::handle::Acknowledged;
 use crate::input::{Durable, Input, OfEntries, Retire, Waiting};
 use crate::load;
 use crate::spool::{Catcher, SpoolError};
@@ -89,6 +88,9 @@ impl Outage {
             writer.finish()?;
             return Ok(true);
         }
+        if fault::planted("outage_clears_slot_early") {
+            self.clear(writer);
+        }
         match writer.append(Urgency::of(&writer.batch.entries)).await {
             Ok(()) => {
                 let last = writer.batch.entries.last().map(|entry| entry.seq);
@@ -114,6 +116,11 @@ impl Outage {
         }
         let durable: Vec<_> = writer.batch.entries.drain(..links.len()).collect();
         self.caught = self.caught.saturating_sub(durable.len());
+        if fault::planted("durable_append_is_not_told") {
+            writer.note_durable(&durable)?;
+            writer.durable = durable.last().map_or(writer.durable, |last| last.link());
+            return Ok(true);
+        }
         writer.made_durable(&durable)?;
         Ok(true)
     }
@@ -157,12 +164,6 @@ impl Outage {
             Input::Open { answer } => drop(answer.send(Ok(()))),
             Input::LookAgain => {}
             Input::Healed { .. } => writer.healing = false,
-            // It is not sent again, and a message may be waiting for it.
-            Input::Command { command: Command::Proceed, answer } => {
-                writer.proceeds = true;
-                let seq = writer.durable.seq;
-                drop(answer.send(Ok(Acknowledged { seq, turn: None, run: None })));
-            }
             // The trash can wait.
             Input::Retire { when: Retire::Trashed { .. }, .. } => {}
             // The run stays open in the log and its output in the slot; the next writer heals it.
@@ -208,7 +209,7 @@ impl Outage {
         }
         let Some(catcher) = self.catcher.as_mut() else { return Ok(false) };
         for entry in &entries {
-            let added = if is_output(entry) { catcher.add(&last, &[entry]) } else { Ok(()) };
+            let added = if is_of(entry, run) { catcher.add(&last, &[entry]) } else { Ok(()) };
             match added {
                 Ok(()) => {
                     self.caught += 1;
@@ -246,6 +247,11 @@ impl Outage {
     }
 }
 
-fn is_output(entry: &Entry) -> bool {
-    entry.event.output_of().is_some() || matches!(entry.event, Event::RunEnded { .. })
+/// Whether an entry belongs into the slot of a run. Once the run ended, entries of the next one may follow in the batch.
+fn is_of(entry: &Entry, run: RunId) -> bool {
+    let of = match &entry.event {
+        Event::RunEnded { run, .. } => Some(*run),
+        event => event.output_of(),
+    };
+    of.is_some_and(|of| of == run || fault::planted("slot_catches_next_run"))
 }

@@ -41,6 +41,8 @@ const BATCH_INPUTS_MAX: usize = 64;
 const SNAPSHOT_ENTRIES: u64 = 1_024;
 /// How often journals of runs that are being recovered are looked at while someone follows.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// How often a run that could not start is tried again.
+const PROCEED_AGAIN: Duration = Duration::from_secs(1);
 /// How long a new writer waits for the input that it was started for, before it goes on by itself.
 const FIRST_INPUT: Duration = Duration::from_secs(1);
 
@@ -245,6 +247,7 @@ impl Writer {
             let mut taken = Vec::new();
             let deadline = Instant::now() + self.shared.settings.idle_after;
             let looks = !self.state.recovering.is_empty() && !self.followers.is_empty();
+            let proceeds = self.waits_to_proceed();
             let count = tokio::select! {
                 biased;
                 count = self.mailbox.recv_many(&mut taken, BATCH_INPUTS_MAX) => Some(count),
@@ -252,6 +255,13 @@ impl Writer {
                     taken.push(Input::LookAgain);
                     Some(1)
                 }
+                () = tokio::time::sleep(PROCEED_AGAIN), if proceeds => match self.shared.runs() {
+                    Runs::Allowed => {
+                        taken.push(Input::proceed());
+                        Some(1)
+                    }
+                    Runs::Held => continue,
+                },
                 () = self.idle.until(deadline) => None,
             };
             self.inputs.extend(taken);
@@ -266,6 +276,15 @@ impl Writer {
                 None => self.leaving = Leaving::default(),
             }
         }
+    }
+
+    /// Whether a run would start if runs were allowed: the store was behind, or refused its first entry.
+    fn waits_to_proceed(&self) -> bool {
+        let context = self.context(Runs::Allowed, false);
+        let starts = |decision: Decision| !decision.events.is_empty();
+        self.shared.has_room_to_resume()
+            && !fault::planted("waiting_message_is_forgotten")
+            && session::decide(&self.state, Command::Proceed, &context).is_ok_and(starts)
     }
 
     fn is_idle(&self) -> bool {
@@ -653,7 +672,7 @@ impl Writer {
     }
 
     /// What the shell itself must know of durable entries: ids that lead here, slots that are free again.
-    fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
+    pub(crate) fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
         for entry in entries {
             match &entry.event {
                 Event::SessionCreated { id, .. }

@@ -9,8 +9,7 @@ use crate::fold::is_empty;
 use crate::id::{Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId};
 use crate::limits::{
     ATTACHMENTS_MAX, MESSAGE_BYTES_MAX, QUEUE_MAX, QUEUE_MIB_MAX, RECOVERY_ATTEMPTS_MAX,
-    RECOVERY_GIVE_UP_MICROS, RECOVERY_UNUSED_LOOKS, RUNS_PER_ANSWER_MAX, SESSION_IDS_MAX, TAG_CHARS_MAX,
-    TAGS_MAX, TITLE_BYTES_MAX,
+    RECOVERY_UNUSED_LOOKS, RUNS_PER_ANSWER_MAX, SESSION_IDS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_BYTES_MAX,
 };
 use crate::memory::Segment;
 use crate::organise::checked_tags;
@@ -676,7 +675,7 @@ impl<'a> Plan<'a> {
 
     /// What a look at the journal of an interrupted run leads to.
     fn heal(&mut self, recovering: &Recovering, journal: Journal) {
-        let Recovering { turn, run, attempts, first_seen, .. } = *recovering;
+        let Recovering { turn, run, attempts, .. } = *recovering;
         let settle = |outcome| Event::RecoverySettled { turn, run, outcome };
         match journal {
             Journal::Output { mut events, .. } if !events.is_empty() => {
@@ -686,7 +685,7 @@ impl<'a> Plan<'a> {
                 self.decision.events.extend(events);
                 self.push(settle(RecoveryOutcome::Recovered));
             }
-            _ if self.context.now.micros_since(first_seen) >= RECOVERY_GIVE_UP_MICROS => {
+            _ if recovering.is_given_up(self.context.now) => {
                 self.push(settle(RecoveryOutcome::Neutral));
             }
             Journal::NotYet => {

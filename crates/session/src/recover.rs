@@ -80,9 +80,10 @@ impl Session {
 }
 
 impl Recovering {
-    /// Whether the marker settles without another look at the journal.
+    /// Whether the marker settles without another look at the journal. The clock may have been far ahead when the marker
+    /// was set.
     pub fn is_given_up(&self, now: Time) -> bool {
         !fault::planted("marker_never_gives_up")
-            && now.micros_since(self.first_seen) >= RECOVERY_GIVE_UP_MICROS
+            && now.micros_since(self.first_seen).abs() >= RECOVERY_GIVE_UP_MICROS
     }
 }

@@ -19,6 +19,9 @@ use store::{
 use super::slots::SimSlots;
 use super::world::World;
 
+/// How far a dead projector is behind: more than a hub accepts.
+const LAG_MICROS: i64 = 60_000_000;
+
 /// What is wrong with one node's way to the store.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
@@ -34,6 +37,10 @@ pub(crate) struct Line {
     pub(crate) cut_with_next: AtomicBool,
     /// The node drains: messages are kept and wait.
     pub(crate) held: AtomicBool,
+    /// The projector is dead: what is appended does not reach list and search.
+    pub(crate) lags: AtomicBool,
+    /// It was dead in the life of this process: an append may have been decided then.
+    pub(crate) lagged: AtomicBool,
 }
 
 impl Line {
@@ -41,6 +48,7 @@ impl Line {
     pub(crate) fn open_anew(&self) {
         self.dead.store(false, Ordering::Relaxed);
         self.held.store(false, Ordering::Relaxed);
+        self.lagged.store(false, Ordering::Relaxed);
     }
 }
 
@@ -160,7 +168,8 @@ impl SimStore {
         }
         // P15: a message and the run that it begins are one.
         let posted = entries.iter().any(|entry| matches!(entry.event, Event::MessagePosted { .. }));
-        if posted && !self.line.held.load(Ordering::Relaxed) {
+        let held = self.line.held.load(Ordering::Relaxed) || self.line.lagged.load(Ordering::Relaxed);
+        if posted && !held {
             let mut state = Session::default();
             self.world.log(session).iter().for_each(|entry| session::fold(&mut state, entry));
             if state.open_run.is_none() && state.queue.iter().any(|queued| !queued.paused) {
@@ -397,7 +406,9 @@ impl Catalog for SimStore {
     }
 
     fn lag_micros(&self) -> i64 {
-        0
+        let lags = self.line.lags.load(Ordering::Relaxed);
+        self.line.lagged.fetch_or(lags, Ordering::Relaxed);
+        if lags { LAG_MICROS } else { 0 }
     }
 }
 

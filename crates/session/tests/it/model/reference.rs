@@ -530,7 +530,7 @@ impl Model {
     }
 
     fn heal(&mut self, id: u64, journal: &Journal) {
-        let day_old = |recovering: &Recovering| self.now - recovering.since >= 24 * HOUR;
+        let day_old = |recovering: &Recovering| (self.now - recovering.since).abs() >= 24 * HOUR;
         let Some(at) = self.seen.recovering.iter().position(|recovering| recovering.run == id) else {
             return;
         };
