@@ -35,11 +35,6 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// Forgets every heartbeat, as a store does that was opened by its only process.
-    pub fn forget_nodes(&self) {
-        self.state().nodes.clear();
-    }
-
     /// The switches that make it fail.
     pub fn faults(&self) -> Faults {
         self.faults.clone()

@@ -1,7 +1,6 @@
 //! What follows behind the append, off the writing thread: reads what is new of sessions, packs it, makes its words
 //! findable, and prepares what the index takes. The writing thread only stores the result.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -145,9 +144,14 @@ pub(super) fn start(
     let mut projector =
         Projector { shared, search, requests, connection, tidy_asked: 0, remake, remakes_failed: 0 };
     projector.note_search();
-    let thread = std::thread::Builder::new()
-        .name("everturn-project".to_owned())
-        .spawn(move || while projector.go_on(&receiver).is_ok() {})?;
+    let thread = std::thread::Builder::new().name("everturn-project".to_owned()).spawn(move || {
+        let work = AssertUnwindSafe(|| while projector.go_on(&receiver).is_ok() {});
+        if catch_unwind(work).is_err() {
+            // Without this thread, lag would hold every run; the next start recovers.
+            tracing::error!("the projecting thread of the store panicked; the process ends");
+            std::process::abort();
+        }
+    })?;
     Ok((sender, thread))
 }
 
@@ -252,8 +256,8 @@ impl Projector {
             .flatten()
             .flat_map(|projection| projection.findable.iter().map(|findable| (projection.no, findable)))
             .collect();
-        let search_commits = catch_unwind(AssertUnwindSafe(|| search.store(&findable)));
-        let search_commits = search_commits.unwrap_or_else(|panic| self.search.fail(&panicked(&*panic)));
+        let search_commits =
+            caught(|| Ok(search.store(&findable))).unwrap_or_else(|fault| self.search.fail(&fault));
         self.note_search();
         for projection in projected.iter_mut().flatten() {
             projection.search_commits = search_commits;
@@ -267,11 +271,13 @@ impl Projector {
     }
 }
 
-/// Turns a caught panic into a fault of its session, so that the other sessions are still projected.
-fn panicked(panic: &(dyn Any + Send)) -> Fault {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Fault::Refused(format!("panicked: {}", text.unwrap_or("for an unknown reason")))
+/// Turns a panic into a fault of what was done, so that the thread continues with the next session.
+pub(super) fn caught<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(Fault::Refused(format!("panicked: {}", text.unwrap_or("for an unknown reason"))))
+    })
 }
 
 pub(super) fn connect(shared: &Shared) -> Result<Connection, Fault> {
@@ -298,8 +304,7 @@ fn project_all(
     };
     let projected = dues.into_iter().zip(tails).map(|(due, tails)| {
         let tails = tails?;
-        let projected = catch_unwind(AssertUnwindSafe(|| project(&transaction, due, tails)));
-        projected.unwrap_or_else(|panic| Err(panicked(&*panic)))
+        caught(|| project(&transaction, due, tails))
     });
     projected.collect()
 }

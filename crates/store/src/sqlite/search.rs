@@ -15,6 +15,7 @@ use crate::catalog::{Document, DocumentKind};
 use crate::words;
 
 use super::disk::moment;
+use super::project::caught;
 use super::source::{Findable, OnDamage, Source};
 use super::tail::Tail;
 use super::{Fault, background, checkpoint, wal};
@@ -279,7 +280,7 @@ impl Search {
 
     /// Makes every word of a log unfindable. Their bytes go with the next scrubs.
     pub(super) fn forget(&mut self, no: i64) -> Result<(), Fault> {
-        match self.doom(no) {
+        match caught(|| self.doom(no)) {
             Ok(()) => Ok(()),
             Err(fault) => {
                 self.fail(&fault);
@@ -312,7 +313,7 @@ impl Search {
 
     /// Removes some erased words from the file's bytes.
     pub(super) fn scrub(&mut self) {
-        if let Err(fault) = self.scrub_some() {
+        if let Err(fault) = caught(|| self.scrub_some()) {
             self.fail(&fault);
         }
     }
@@ -355,7 +356,7 @@ impl Search {
 
     /// Gives free pages back and empties the write-ahead log.
     pub(super) fn tidy(&mut self) {
-        if let Err(fault) = self.tidy_file() {
+        if let Err(fault) = caught(|| self.tidy_file()) {
             self.fail(&fault);
         }
     }

@@ -189,3 +189,24 @@ async fn a_panic_of_the_projector_stops_no_session() {
     indexed(&store, session_id(2)).await;
     assert_eq!(store.health().damaged, 0);
 }
+
+#[tokio::test]
+async fn a_panic_while_words_are_erased_stops_no_session() {
+    if !fault::INJECTED {
+        return;
+    }
+    for point in ["forget.before_commit", "forget.after_commit", "scrub.before_commit"] {
+        let directory = TempDir::new().unwrap();
+        let store = SqliteStore::open(settings(directory.path())).unwrap();
+        let mut one = Author::create(&store, session_id(1)).await;
+        one.turn(&store, "question", "answer").await;
+        indexed(&store, session_id(1)).await;
+        fault::panic_next(point);
+        let claim = store.claim(session_id(1), node(1), Claiming::Existing, NOW).await.unwrap();
+        store.erase(claim).await.unwrap();
+        let mut two = Author::create(&store, session_id(2)).await;
+        two.turn(&store, "question", "answer").await;
+        indexed(&store, session_id(2)).await;
+        assert_eq!(store.health().damaged, 0, "{point}");
+    }
+}

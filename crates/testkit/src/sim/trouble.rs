@@ -1,5 +1,5 @@
 //! What goes wrong: kills at any point, pauses, cut lines, full disks, lost answers, clocks that jump, slots that cannot
-//! be seen, dead projectors, drains. Then peace, in which everything must come to its end.
+//! be seen, drains. Then peace, in which everything must come to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,11 +17,6 @@ const LOOK_PAUSE: Duration = Duration::from_secs(5);
 /// Looks after which the clocks are set so far ahead that what waits for a journal is given up. It happens again: the
 /// jump itself can make a node lose a run, which waits for its journal from then on.
 const LOOKS_UNTIL_LATE: u64 = 20;
-/// How far a clock jumps: a correction, or a machine that starts without knowing the date.
-const NEAR_MICROS: u64 = 60_000_000;
-const FAR_MICROS: u64 = 400 * 24 * 3_600 * 1_000_000;
-/// How long an append may be on its way back, and the list may be behind the log.
-const TOLD_WITHIN: Duration = Duration::from_secs(10);
 const LATE_MICROS: i64 = 25 * 3_600 * 1_000_000;
 
 /// Lives a world from its begin to its end.
@@ -51,13 +46,11 @@ pub(crate) async fn live(world: &Arc<World>) {
     peace(world).await;
     while people.join_next().await.is_some() {}
     settle(world).await;
-    // What is durable is soon told.
-    tokio::time::sleep(TOLD_WITHIN).await;
     check::all(world);
 }
 
 async fn trouble(world: &Arc<World>, node: &Node) {
-    match world.below(13) {
+    match world.below(12) {
         0 | 1 => {
             node.kill();
             world.met("a node was killed");
@@ -102,24 +95,12 @@ async fn trouble(world: &Arc<World>, node: &Node) {
         }
         7 => {
             let ahead = world.chance(50);
-            // Claims compare the clocks of several nodes, which must agree to within minutes. A journal that cannot be seen
-            // is given up after a day by the clock.
-            let far = world.nodes.len() == 1 && world.chance(50) && !world.record().slots_hidden;
-            world.record().jumped_far |= far;
-            let most = if far { FAR_MICROS } else { NEAR_MICROS };
-            let micros = i64::try_from(world.below(most)).unwrap_or(0);
+            let micros = i64::try_from(world.below(60_000_000)).unwrap_or(0);
             node.skew_micros.fetch_add(if ahead { micros } else { -micros }, Ordering::Relaxed);
             world.met(if ahead { "a clock jumped ahead" } else { "a clock jumped back" });
         }
         8 => drain(world, node).await,
         9 | 10 => die_in_an_outage(world, node).await,
-        11 => {
-            node.line.lags.store(true, Ordering::Relaxed);
-            world.met("a projector died");
-            world.pause(15_000).await;
-            node.line.lags.store(false, Ordering::Relaxed);
-        }
-        _ if world.record().jumped_far => {}
         _ => hide_slots(world, node).await,
     }
 }
@@ -127,7 +108,6 @@ async fn trouble(world: &Arc<World>, node: &Node) {
 /// Kills a node whose slots cannot be seen for a while, or ever again.
 async fn hide_slots(world: &Arc<World>, node: &Node) {
     node.slots.hide(true);
-    world.record().slots_hidden = true;
     world.met("slots could not be seen");
     node.kill();
     world.pause(2_000).await;
@@ -154,9 +134,7 @@ async fn die_in_an_outage(world: &Arc<World>, node: &Node) {
         if world.chance(50) {
             node.slots.lose_power();
         }
-        let hidden = world.chance(30);
-        world.record().slots_hidden |= hidden;
-        node.slots.hide(hidden);
+        node.slots.hide(world.chance(30));
     }
     node.line.cut.store(false, Ordering::Relaxed);
     world.pause(3_000).await;
@@ -194,7 +172,6 @@ async fn peace(world: &Arc<World>) {
         node.line.cut.store(false, Ordering::Relaxed);
         node.line.full.store(false, Ordering::Relaxed);
         node.line.forgetful.store(false, Ordering::Relaxed);
-        node.line.lags.store(false, Ordering::Relaxed);
         if !slots_lost {
             node.slots.hide(false);
         }

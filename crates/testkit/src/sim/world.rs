@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use fault::Process;
 use futures_util::FutureExt;
-use hub::{Change, Clock, Hub, Settings};
+use hub::{Clock, Hub, Settings};
 use session::{
     Entry, Epoch, Event, Hash, Message, MessageKey, NodeId, RunId, Seq, SessionId, SlotNo, Time, TurnId,
-    UserId,
 };
 use store::LogStore;
 use store::memory::MemoryStore;
@@ -71,12 +70,6 @@ pub(crate) struct Record {
     troubled_at: Option<Instant>,
     /// Whether slots are gone for good.
     pub(crate) slots_lost: bool,
-    /// Whether slots could not be seen for a while.
-    pub(crate) slots_hidden: bool,
-    /// Whether a clock jumped by more than a minute.
-    pub(crate) jumped_far: bool,
-    /// The run that the list of each process shows as going on in a session.
-    pub(crate) listed: BTreeMap<(u64, SessionId), Option<RunId>>,
 }
 
 /// One machine.
@@ -251,7 +244,6 @@ impl Node {
     }
 
     /// Starts a process on it, unless one runs. It serves when this answers, or it failed.
-    #[expect(clippy::disallowed_methods, reason = "the list is watched for as long as the process lives")]
     pub(crate) async fn start(&self, world: &Arc<World>) {
         if self.running().is_some() {
             return;
@@ -260,9 +252,6 @@ impl Node {
         let number = world.ids.fetch_add(1, Ordering::Relaxed);
         let clock = SimClock { world: world.clone(), skew_micros: self.skew_micros.clone() };
         self.line.open_anew();
-        if world.nodes.len() == 1 {
-            world.truth.forget_nodes();
-        }
         let store = SimStore { world: world.clone(), line: self.line.clone(), slots: self.slots.clone() };
         let settings = Settings {
             spool: self.slots.clone(),
@@ -280,9 +269,6 @@ impl Node {
         let start = Hub::start(Arc::new(store), Arc::new(provider), Arc::new(clock), settings);
         match process.run(start).await {
             Ok(Ok(hub)) => {
-                let watched = watch_list(world.clone(), hub.follow_list(UserId::FIRST), number);
-                let watching = process.clone();
-                tokio::spawn(async move { watching.run(watched).await });
                 *self.up() = Some(Up { process, hub, number, node: self.no });
                 if world.record().in_peace && world.nodes.len() == 1 {
                     super::chat::started(world);
@@ -300,22 +286,6 @@ impl Node {
     pub(crate) fn kill(&self) {
         if let Some(up) = self.up().take() {
             up.process.kill();
-        }
-    }
-}
-
-/// Notes what the list of a process shows, as a page does that stays open.
-async fn watch_list(world: Arc<World>, mut list: hub::ListFollower, process: u64) {
-    loop {
-        match list.next().await.as_deref() {
-            Ok(Change::Line(line)) => {
-                world.record().listed.insert((process, line.session), line.run);
-            }
-            Ok(Change::Gone { session, .. }) => {
-                world.record().listed.remove(&(process, *session));
-            }
-            // A reader that missed something would read the list anew; one of a hub that is gone has nothing to read.
-            Err(_) => return world.record().listed.retain(|(of, _), _| *of != process),
         }
     }
 }
