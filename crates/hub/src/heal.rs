@@ -96,7 +96,6 @@ impl Writer {
             let look = looked.unwrap_or(Look::NotYet);
             let (look, links) = match load::links_of(&look, shared.store.as_ref(), session).await {
                 Ok(links) => (look, links),
-                Err(_) if fault::planted("unreadable_log_has_nothing") => (look, Vec::new()),
                 // What the log has already cannot be told from what it lacks.
                 Err(_) => (Look::NotYet, Vec::new()),
             };

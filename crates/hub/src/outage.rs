@@ -88,9 +88,6 @@ impl Outage {
             writer.finish()?;
             return Ok(true);
         }
-        if fault::planted("outage_clears_slot_early") {
-            self.clear(writer);
-        }
         match writer.append(Urgency::of(&writer.batch.entries)).await {
             Ok(()) => {
                 let last = writer.batch.entries.last().map(|entry| entry.seq);
@@ -116,11 +113,6 @@ impl Outage {
         }
         let durable: Vec<_> = writer.batch.entries.drain(..links.len()).collect();
         self.caught = self.caught.saturating_sub(durable.len());
-        if fault::planted("durable_append_is_not_told") {
-            writer.note_durable(&durable)?;
-            writer.durable = durable.last().map_or(writer.durable, |last| last.link());
-            return Ok(true);
-        }
         writer.made_durable(&durable)?;
         Ok(true)
     }
@@ -253,5 +245,5 @@ fn is_of(entry: &Entry, run: RunId) -> bool {
         Event::RunEnded { run, .. } => Some(*run),
         event => event.output_of(),
     };
-    of.is_some_and(|of| of == run || fault::planted("slot_catches_next_run"))
+    of == Some(run)
 }

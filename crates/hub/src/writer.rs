@@ -283,7 +283,6 @@ impl Writer {
         let context = self.context(Runs::Allowed, false);
         let starts = |decision: Decision| !decision.events.is_empty();
         self.shared.has_room_to_resume()
-            && !fault::planted("waiting_message_is_forgotten")
             && session::decide(&self.state, Command::Proceed, &context).is_ok_and(starts)
     }
 
@@ -672,7 +671,7 @@ impl Writer {
     }
 
     /// What the shell itself must know of durable entries: ids that lead here, slots that are free again.
-    pub(crate) fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
+    fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
         for entry in entries {
             match &entry.event {
                 Event::SessionCreated { id, .. }
