@@ -1665,7 +1665,7 @@ export interface components {
         BranchBody: {
             /**
              * Format: int64
-             * @description The last turn that the branch shares. If omitted, the newest turn that is not being answered.
+             * @description The last turn that the branch shares. If omitted, the newest turn that is not being answered. 0 shares no turn.
              */
             turn?: number | null;
         };

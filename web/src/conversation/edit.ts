@@ -21,8 +21,8 @@ export async function sayDifferently(
   message: Message,
   text: string,
 ): Promise<string> {
-  const before = await turnBefore(session, turn);
-  const body = before === undefined ? {} : { turn: before };
+  // Turn 0 shares nothing: the first message is edited.
+  const body = { turn: (await turnBefore(session, turn)) ?? 0 };
   const made = await ask<{ session: string }>("POST", `/sessions/${session}/branch`, { body });
   const { attachments = [], model } = message;
   const posted = { session: made.session, text, attachments, mode: "queue" } as const;

@@ -360,6 +360,7 @@ impl Desk {
     pub(crate) async fn branch(&self, from: Uuid, turn: Option<TurnId>) -> Result<SessionHandle, Problem> {
         let origin = self.session(from).await?;
         let turn = match turn {
+            Some(TurnId(0)) => None,
             Some(turn) => Some(turn),
             None => {
                 let state = origin.state().await?;

@@ -120,6 +120,9 @@ fn turns_are_undone_put_back_retried_edited_and_branched() {
     let turns = stage.view(branch)["turns"].clone();
     assert_eq!((turns.as_array().unwrap().len(), text(&turns[0]).as_str()), (1, "one.1 "));
 
+    let empty = stage.must("POST", &at("/branch"), &json!({ "turn": 0 }));
+    assert!(stage.view(empty["session"].as_str().unwrap())["turns"].as_array().unwrap().is_empty());
+
     let whole = stage.must("POST", &at("/branch"), &json!({}));
     assert_eq!(stage.view(whole["session"].as_str().unwrap())["turns"].as_array().unwrap().len(), 2);
 

@@ -269,7 +269,7 @@ async fn erase(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<StatusCode, 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BranchBody {
-    /// The last turn that the branch shares. If omitted, the newest turn that is not being answered.
+    /// The last turn that the branch shares. If omitted, the newest turn that is not being answered. 0 shares no turn.
     #[serde(default)]
     turn: Option<u64>,
 }
