@@ -96,7 +96,7 @@ impl Writer {
             let look = looked.unwrap_or(Look::NotYet);
             let (look, links) = match load::links_of(&look, shared.store.as_ref(), session).await {
                 Ok(links) => (look, links),
-                // What the log has already cannot be told from what it lacks.
+                // Without the log, recovery would append entries that it already has. The next look retries.
                 Err(_) => (Look::NotYet, Vec::new()),
             };
             // A writer that retired meanwhile is asked again by the next read.

@@ -31,7 +31,7 @@ use crate::writer::{self};
 const MAILBOX_MAX: usize = 256;
 /// How often the node says that it is alive: three times within what a store allows.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// How often the lag of the projections and the number of free slots are looked at.
+/// Interval between checks for free slots.
 const HOUSEKEEPING: Duration = Duration::from_millis(250);
 /// Lag of the projections at which new runs wait.
 const LAG_MICROS_MAX: i64 = 10_000_000;
@@ -620,7 +620,7 @@ async fn beat(shared: std::sync::Weak<Shared>) {
     }
 }
 
-/// Lag, sessions that owe memory, and spare slots, for as long as the hub lives.
+/// Requests pending memory commits and makes spare slots, for as long as the hub lives.
 async fn keep_house(shared: std::sync::Weak<Shared>) {
     let mut until_owing = OWING;
     loop {

@@ -102,7 +102,7 @@ impl<'a> Stretches<'a> {
     }
 }
 
-/// The links that the log has where the frames of a slot would stand.
+/// Returns the links of the log from the first spooled entry on.
 pub(crate) async fn links_of(
     look: &Look,
     store: &dyn Store,

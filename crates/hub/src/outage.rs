@@ -239,7 +239,7 @@ impl Outage {
     }
 }
 
-/// Whether an entry belongs into the slot of a run. Once the run ended, entries of the next one may follow in the batch.
+/// Returns whether an entry is output or the end of a run. Entries of the next run may follow in the same batch.
 fn is_of(entry: &Entry, run: RunId) -> bool {
     let of = match &entry.event {
         Event::RunEnded { run, .. } => Some(*run),

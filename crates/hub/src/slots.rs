@@ -55,7 +55,7 @@ impl Writer {
         self.slots.push((run, slot));
     }
 
-    /// The log may name the slots of the batch: the next writer of the session frees them, or the next start.
+    /// Keeps the slots of the batch, because the log may name them. If it does not, the next start frees them.
     pub(crate) fn keep_slots_in_doubt(&mut self) {
         self.batch.lent.drain(..).for_each(LentSlot::keep);
     }

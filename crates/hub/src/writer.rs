@@ -278,7 +278,7 @@ impl Writer {
         }
     }
 
-    /// Whether a run would start if runs were allowed: the store was behind, or refused its first entry.
+    /// Returns whether a run waits to start: projections lagged behind, or the store refused its first entry.
     fn waits_to_proceed(&self) -> bool {
         let context = self.context(Runs::Allowed, false);
         let starts = |decision: Decision| !decision.events.is_empty();
@@ -613,7 +613,7 @@ impl Writer {
             waiting.fail(&CommandError::from(refused.clone()));
         }
         if self.durable == Link::START {
-            // Nothing was created, and the id may lead to somebody else's session by now: nothing is loaded by it.
+            // The session was not created, and its id may belong to another user by now, so the writer loads nothing by it.
             return Err(Stopped(CommandError::from(refused.clone())));
         }
         let loaded = load::load(self.shared.store.as_ref(), self.address()).await.map_err(Stopped)?;

@@ -44,7 +44,7 @@ const READERS_MAX: usize = 6;
 /// its statement, so that the limit also frees the connection.
 const READER_WAIT: Duration = Duration::from_secs(2);
 const READ_SECONDS_MAX: u32 = 10;
-/// What a role or database may have set otherwise.
+/// Session options that must not depend on the defaults of the role or the database.
 const OPTIONS: &str = "-c plan_cache_mode=force_generic_plan -c default_transaction_isolation=read\\ committed \
     -c lock_timeout=0 -c idle_in_transaction_session_timeout=0";
 /// How long the lock of a process that died may take to be free.

@@ -271,7 +271,7 @@ impl Projector {
     }
 }
 
-/// Turns a panic into a fault of what was done, so that the thread continues with the next session.
+/// Returns a panic of `work` as a fault, so that the thread continues with the next session.
 pub(super) fn caught<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().copied();

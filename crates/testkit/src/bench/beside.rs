@@ -182,7 +182,7 @@ async fn beside_backup(
     Ok(())
 }
 
-/// Erases one session a second while that is wanted.
+/// Erases one session per second while `wanted` is set.
 struct Erasures {
     wanted: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
@@ -223,7 +223,7 @@ fn back_up(data: &Path, copy: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file as gently as the store writes what is large: in steps that are synced, with pauses.
+/// Writes a file in synced steps with pauses, like a backup.
 fn write_plainly(path: &Path, bytes: u64) -> Result<()> {
     let mut file = File::create(path)?;
     let step = vec![1; PLAIN_STEP];
