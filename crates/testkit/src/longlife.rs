@@ -154,6 +154,24 @@ pub fn run(report: &mut Report, length: Duration) -> anyhow::Result<()> {
     life.end(report, first_round.context("a whole round")?)
 }
 
+/// Begins a read transaction. The search index may be missing for a moment: after a failed write it is replaced.
+fn reader(path: &Path) -> anyhow::Result<Connection> {
+    let open = || -> rusqlite::Result<Connection> {
+        let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        reader.busy_timeout(LONG)?;
+        reader.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
+        Ok(reader)
+    };
+    let until = now() + WORKS_WITHIN;
+    loop {
+        match open() {
+            Ok(reader) => return Ok(reader),
+            Err(error) if now() > until => return Err(error.into()),
+            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
 fn build_shim(directory: &Path) -> anyhow::Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("faults/trouble.c");
     let shim = directory.join("trouble.so");
@@ -254,11 +272,7 @@ impl Life {
     fn read_for_long(&self) -> anyhow::Result<()> {
         let mut readers = Vec::new();
         for name in ["everturn.db", "search.db", "people.db"] {
-            let reader =
-                Connection::open_with_flags(self.setup.data.join(name), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-            reader.busy_timeout(LONG)?;
-            reader.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
-            readers.push(reader);
+            readers.push(reader(&self.setup.data.join(name)).with_context(|| name)?);
         }
         std::thread::sleep(LONG);
         Ok(())
