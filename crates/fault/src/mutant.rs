@@ -110,6 +110,14 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant { name: "stuck_loop_goes_on", bites: &["g30"] },
     Mutant { name: "completed_turn_keeps_mark", bites: &["g31"] },
     Mutant { name: "reply_is_not_owed", bites: &["g32"] },
+    // These show only in a process that continues after a fault. The simulation finds them.
+    Mutant { name: "durable_append_is_not_told", bites: &[] },
+    Mutant { name: "waiting_message_is_forgotten", bites: &[] },
+    Mutant { name: "outage_clears_slot_early", bites: &[] },
+    Mutant { name: "unreadable_log_has_nothing", bites: &[] },
+    Mutant { name: "slot_is_lent_twice", bites: &[] },
+    Mutant { name: "reserved_slot_is_lost", bites: &[] },
+    Mutant { name: "failed_repair_is_forgotten", bites: &[] },
     // Only a power cut shows it: the crash campaign's cuts turn red.
     Mutant { name: "no_sync", bites: &[] },
 ];

@@ -1,6 +1,6 @@
 //! Opens sessions: finds a session's writer, or starts one. Starts, keeps and drains what all of them share.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -22,6 +22,7 @@ use crate::handle::SessionHandle;
 use crate::input::{GivenUp, Input, Retire};
 use crate::memory::{self, Remembers};
 use crate::registry::Registry;
+use crate::repairs::{self, Repairs};
 use crate::resume::{Crashed, ResumePolicy};
 use crate::runner::Runner;
 use crate::spool::{SlotDirectory, SlotMedium, Spool};
@@ -86,13 +87,14 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) node: NodeId,
     registry: Mutex<Registry>,
-    draining: AtomicBool,
+    pub(crate) draining: AtomicBool,
     open_runs: watch::Sender<u64>,
     /// Whether the runs that were interrupted before the start are still being resumed.
     pub(crate) starting: AtomicBool,
     /// Whether the first batch of sessions is being resumed; later ones wait for room.
     pub(crate) first_resumes: AtomicBool,
     pub(crate) crashed: Crashed,
+    pub(crate) repairs: Repairs,
     pub(crate) compacting: Compacting,
     heal_looks: AtomicU64,
     /// Looks at what is owed to memory, so that each begins elsewhere.
@@ -211,14 +213,15 @@ impl Hub {
         settings: Settings,
     ) -> Result<Self, StartError> {
         let open = store.open_runs().await?;
-        let named: BTreeSet<SlotNo> = open.iter().filter_map(|run| run.spool).collect();
+        let named: BTreeMap<SlotNo, SessionId> =
+            open.iter().filter_map(|run| Some((run.spool?, run.session))).collect();
         let spool = Arc::new(Spool::new(settings.spool.clone()));
         let (count, fresh) = (settings.slots, clock.node_id().0.as_u64_pair());
         let prepared = spool.work(move |spool| {
             // Half of an id is enough to tell one spool from another, whichever half is random.
             spool.find_slots(fresh.0 ^ fresh.1)?;
             // Before any slot is made: a new file in the place of a missing one would look like an unused journal.
-            named.iter().for_each(|slot| spool.reserve(*slot));
+            named.iter().for_each(|(slot, session)| spool.reserve(*slot, *session));
             if let Err(error) = spool.release_unnamed(&named) {
                 tracing::warn!(%error, "spool slots that nobody needs stay out of use");
             }
@@ -239,6 +242,7 @@ impl Hub {
             starting: AtomicBool::new(true),
             first_resumes: AtomicBool::new(true),
             crashed: Crashed::default(),
+            repairs: Repairs::default(),
             compacting: Compacting::default(),
             heal_looks: AtomicU64::new(0),
             owing_looks: AtomicUsize::new(0),
@@ -275,15 +279,6 @@ impl Hub {
                 tracing::error!(reason = %error, "no chat was suspended; the next start looks again")
             }
         }
-    }
-
-    /// Opens a session's writer, which repairs it first, and waits for that.
-    pub(crate) async fn repair(&self, session: SessionId) -> Result<(), CommandError> {
-        let mailbox = self.shared.writer_of(session, session, Claiming::Existing);
-        let (answer, answered) = oneshot::channel();
-        let gone = |_| CommandError::Unavailable { reason: "the writer stopped".to_owned() };
-        mailbox.send(Input::Open { answer }).await.map_err(|error| gone(error.to_string()))?;
-        answered.await.map_err(|error| gone(error.to_string()))?
     }
 
     /// A session by any of its ids. Nothing is looked up yet.
@@ -407,7 +402,8 @@ impl Hub {
         self.shared.store.erase(given_up.claim).await?;
         self.shared.changes.tell(|| Change::Gone { session: given_up.claim.session, user: given_up.user });
         let wiped = self.shared.spool.work(move |spool| {
-            given_up.slots.into_iter().try_for_each(|slot| spool.clear(slot).map(|()| spool.give_back(slot)))
+            let session = given_up.claim.session;
+            spool.reserved_for(session).into_iter().try_for_each(|slot| spool.release(slot, session))
         });
         if let Err(error) = wiped.await.flatten() {
             tracing::warn!(%session, %error, "a spool slot of the erased session is wiped at the next start");
@@ -504,6 +500,11 @@ impl Hub {
     /// Runs that are going on.
     pub fn open_runs(&self) -> u64 {
         *self.shared.open_runs.borrow()
+    }
+
+    /// Returns how many spool slots exist, and how many of them are free.
+    pub fn spool_slots(&self) -> (u16, usize) {
+        self.shared.spool.counts()
     }
 
     pub(crate) fn mailboxes(&self) -> Vec<mpsc::Sender<Input>> {
@@ -620,7 +621,7 @@ async fn beat(shared: std::sync::Weak<Shared>) {
     }
 }
 
-/// Requests pending memory commits and makes spare slots, for as long as the hub lives.
+/// Repairs sessions, requests pending memory commits and makes spare slots, for as long as the hub lives.
 async fn keep_house(shared: std::sync::Weak<Shared>) {
     let mut until_owing = OWING;
     loop {
@@ -631,6 +632,7 @@ async fn keep_house(shared: std::sync::Weak<Shared>) {
             until_owing = OWING;
             memory::ask_those_that_owe(&shared, |session| shared.registry().serving(session).is_none()).await;
         }
+        repairs::repair_due(&shared);
         grow_spool(&shared).await;
     }
 }

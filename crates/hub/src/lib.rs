@@ -37,6 +37,7 @@ mod metrics;
 mod outage;
 mod past;
 mod registry;
+mod repairs;
 mod resume;
 mod runner;
 mod slots;

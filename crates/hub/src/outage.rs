@@ -88,6 +88,9 @@ impl Outage {
             writer.finish()?;
             return Ok(true);
         }
+        if fault::planted("outage_clears_slot_early") {
+            self.clear(writer);
+        }
         match writer.append(Urgency::of(&writer.batch.entries)).await {
             Ok(()) => {
                 let last = writer.batch.entries.last().map(|entry| entry.seq);
@@ -113,6 +116,11 @@ impl Outage {
         }
         let durable: Vec<_> = writer.batch.entries.drain(..links.len()).collect();
         self.caught = self.caught.saturating_sub(durable.len());
+        if fault::planted("durable_append_is_not_told") {
+            writer.note_durable(&durable)?;
+            writer.durable = durable.last().map_or(writer.durable, |last| last.link());
+            return Ok(true);
+        }
         writer.made_durable(&durable)?;
         Ok(true)
     }
@@ -246,4 +254,21 @@ fn is_of(entry: &Entry, run: RunId) -> bool {
         event => event.output_of(),
     };
     of == Some(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use session::{Epoch, RunEnd, Time, TurnId};
+
+    #[test]
+    fn a_slot_catches_the_entries_of_its_own_run_alone() {
+        let entry = |event| Entry::seal(&Link::START, Time(1), Epoch(1), event);
+        let text = |run| entry(Event::TextAdded { run, text: "heron".to_owned() });
+        let end = |run| entry(Event::RunEnded { turn: TurnId(2), run, end: RunEnd::Completed });
+        let (own, next) = (RunId(3), RunId(9));
+        assert!(is_of(&text(own), own) && is_of(&end(own), own));
+        assert!(!is_of(&text(next), own) && !is_of(&end(next), own));
+        assert!(!is_of(&entry(Event::TitleGenerated { title: "heron".to_owned() }), own));
+    }
 }

@@ -12,6 +12,7 @@ use store::OpenRun;
 
 use crate::error::CommandError;
 use crate::hub::{Hub, Shared};
+use crate::repairs;
 
 /// Sessions opened concurrently at start, and open runs above which further resumes wait.
 const RESUME_AT_ONCE: usize = 64;
@@ -119,8 +120,7 @@ impl Hub {
     }
 
     /// Repairs sessions with an open run, then resumes interrupted runs (latest activity first), then starts waiting
-    /// messages,
-    /// at most [`RESUME_AT_ONCE`] at a time. A session that cannot be repaired does not delay the others.
+    /// messages, at most [`RESUME_AT_ONCE`] at a time. A session that cannot be repaired is tried again later.
     pub(crate) async fn start_all(&self, open: &[OpenRun]) {
         open.iter().for_each(|run| self.shared().crashed.note(run.session));
         let mut sessions = self.sessions_to_start(open).await;
@@ -129,8 +129,9 @@ impl Hub {
         }
         for sessions in sessions.chunks(RESUME_AT_ONCE) {
             let repaired = sessions.iter().map(|session| async move {
-                if let Err(error) = self.repair(*session).await {
+                if let Err(error) = repairs::repair(self.shared(), *session).await {
                     tracing::error!(%session, reason = %error, "failed to repair session");
+                    self.shared().repairs.note(*session, &error);
                 }
             });
             futures_util::future::join_all(repaired).await;

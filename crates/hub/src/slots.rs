@@ -26,9 +26,10 @@ impl LentSlot {
         self.slot
     }
 
-    /// The log names the slot, or may do so: it does not return by itself.
-    fn keep(mut self) {
+    /// Reserves the slot for a session whose log names it, or may name it.
+    fn keep(mut self, session: SessionId) {
         self.returns = false;
+        self.spool.reserve(self.slot, session);
     }
 }
 
@@ -47,26 +48,48 @@ pub(crate) fn lent_slots(state: &Session) -> Vec<(RunId, SlotNo)> {
     open.into_iter().chain(recovering).filter_map(|(run, slot)| Some((run, slot?))).collect()
 }
 
+/// Releases the slots that were reserved for a session and that its log does not name: an append of its last writer had no
+/// answer and was not durable, or a slot could not be cleared.
+pub(crate) async fn release_unnamed(spool: &Arc<Spool>, session: SessionId, named: &[(RunId, SlotNo)]) {
+    if fault::planted("reserved_slot_is_lost") {
+        return;
+    }
+    let mut unnamed = spool.reserved_for(session);
+    unnamed.retain(|slot| !named.iter().any(|(_, named)| named == slot));
+    if unnamed.is_empty() {
+        return;
+    }
+    let release = move |spool: &Spool| unnamed.into_iter().try_for_each(|slot| spool.release(slot, session));
+    if let Err(error) = spool.work(release).await.flatten() {
+        tracing::warn!(%session, %error, "spool slots of a session stay reserved");
+    }
+}
+
 impl Writer {
     /// The first entry of a run is durable, and names its slot.
     pub(crate) fn keep_slot(&mut self, run: RunId, slot: Option<SlotNo>) {
         let Some(slot) = slot else { return };
-        self.batch.lent.extract_if(.., |lent| lent.slot == slot).for_each(LentSlot::keep);
+        let session = self.session;
+        self.batch.lent.extract_if(.., |lent| lent.slot == slot).for_each(|lent| lent.keep(session));
         self.slots.push((run, slot));
     }
 
-    /// Keeps the slots of the batch, because the log may name them. If it does not, the next start frees them.
+    /// Reserves the slots of the batch, because the log may name them. If it does not, the next writer of the session
+    /// releases them.
     pub(crate) fn keep_slots_in_doubt(&mut self) {
-        self.batch.lent.drain(..).for_each(LentSlot::keep);
+        let session = self.session;
+        if fault::planted("slot_is_lent_twice") {
+            return self.batch.lent.clear();
+        }
+        self.batch.lent.drain(..).for_each(|lent| lent.keep(session));
     }
 
-    /// Lets the slot of a run that is over be lent again. One that cannot be cleared stays out of use.
+    /// Releases the slot of a run that is over.
     pub(crate) fn free_slot(&mut self, run: RunId) {
         let Some(at) = self.slots.iter().position(|(of, _)| *of == run) else { return };
         let (_, slot) = self.slots.swap_remove(at);
-        match self.shared.spool.clear(slot) {
-            Ok(()) => self.shared.spool.give_back(slot),
-            Err(error) => tracing::warn!(%slot, %error, "a spool slot stays out of use"),
+        if let Err(error) = self.shared.spool.release(slot, self.session) {
+            tracing::warn!(%slot, %error, "a spool slot stays reserved until the session is opened again");
         }
     }
 
@@ -83,6 +106,9 @@ mod tests {
     use super::*;
     use crate::spool::SlotDirectory;
 
+    const SESSION: SessionId = SessionId(uuid::Uuid::from_u128(1));
+    const OTHER: SessionId = SessionId(uuid::Uuid::from_u128(2));
+
     #[test]
     fn a_slot_returns_unless_the_log_may_name_it() {
         let directory = tempfile::tempdir().expect("make a directory");
@@ -93,7 +119,15 @@ mod tests {
         let lent = lend().expect("a slot is free");
         assert!(lend().is_none());
         drop(lent);
-        lend().expect("the slot returned").keep();
+        lend().expect("the slot returned").keep(SESSION);
         assert!(lend().is_none(), "the log may name it");
+        let [kept] = spool.reserved_for(SESSION)[..] else { panic!("one slot is reserved") };
+        spool.release(kept, OTHER).expect("clear it");
+        assert!(lend().is_none(), "another session releases nothing");
+        spool.release(kept, SESSION).expect("clear it");
+        let again = lend().expect("the slot was released");
+        spool.release(kept, SESSION).expect("clear it");
+        assert!(lend().is_none(), "a slot is released once");
+        drop(again);
     }
 }

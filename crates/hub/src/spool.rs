@@ -7,7 +7,7 @@
 
 mod medium;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -47,6 +47,8 @@ struct Slots {
     /// What tells this spool from others; none is lent before it is known.
     identity: u64,
     free: BTreeSet<u16>,
+    /// Slots that the log of a session names, or may name.
+    reserved: BTreeMap<u16, SessionId>,
     made: u16,
 }
 
@@ -85,7 +87,7 @@ impl Spool {
         let identity = self.medium.identity(fresh & SlotNo::SPOOL_MAX)?;
         let made = self.medium.made()?;
         let free = (1..=made).filter(|no| self.make_free(*no).unwrap_or(false)).collect();
-        *self.slots() = Slots { identity, free, made };
+        *self.slots() = Slots { identity, free, reserved: BTreeMap::new(), made };
         Ok(())
     }
 
@@ -165,20 +167,49 @@ impl Spool {
         Some(SlotNo::new(slots.identity, no))
     }
 
-    /// Takes back a slot that is unused or was cleared.
+    /// Takes back a lent slot whose run did not start.
     pub fn give_back(&self, slot: SlotNo) {
         if self.is_own(slot) {
             self.slots().free.insert(slot.no());
         }
     }
 
-    /// Keeps a slot from being lent, and from being made anew while its file is away: a run of the log names it.
-    pub fn reserve(&self, slot: SlotNo) {
+    /// Reserves a slot for a session whose log names it, or may name it. The slot is not lent, and not recreated while its
+    /// file is missing.
+    pub fn reserve(&self, slot: SlotNo, session: SessionId) {
         if self.is_own(slot) {
             let mut slots = self.slots();
             slots.free.remove(&slot.no());
+            slots.reserved.insert(slot.no(), session);
             slots.made = slots.made.max(slot.no());
         }
+    }
+
+    /// Returns the slots reserved for a session.
+    pub fn reserved_for(&self, session: SessionId) -> Vec<SlotNo> {
+        let slots = self.slots();
+        let own = slots.reserved.iter().filter(|(_, of)| **of == session);
+        own.map(|(no, _)| SlotNo::new(slots.identity, *no)).collect()
+    }
+
+    /// Clears a slot that no run of the session needs any more, so that it can be lent again.
+    ///
+    /// # Errors
+    /// If the disk refuses. The slot stays reserved.
+    pub fn release(&self, slot: SlotNo, session: SessionId) -> io::Result<()> {
+        let reserved = self.slots().reserved.get(&slot.no()).copied();
+        if !self.is_own(slot) || reserved.is_some_and(|of| of != session) {
+            return Ok(());
+        }
+        let header = read_header(&*self.open(slot, Access::Read)?)?;
+        let holds_output = header.is_some_and(|header| header.used && header.session == session);
+        if reserved.is_some() || holds_output {
+            self.clear(slot)?;
+            let mut slots = self.slots();
+            slots.reserved.remove(&slot.no());
+            slots.free.insert(slot.no());
+        }
+        Ok(())
     }
 
     /// Begins to catch the output of a run.
@@ -255,9 +286,9 @@ impl Spool {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn release_unnamed(&self, named: &BTreeSet<SlotNo>) -> io::Result<()> {
+    pub fn release_unnamed(&self, named: &BTreeMap<SlotNo, SessionId>) -> io::Result<()> {
         let Slots { identity, made, .. } = *self.slots();
-        let unnamed = (1..=made).map(|no| SlotNo::new(identity, no)).filter(|slot| !named.contains(slot));
+        let unnamed = (1..=made).map(|no| SlotNo::new(identity, no)).filter(|slot| !named.contains_key(slot));
         for slot in unnamed {
             let header = self.open(slot, Access::Read).and_then(|file| read_header(&*file));
             if matches!(header, Ok(Some(header)) if header.used) {

@@ -33,7 +33,7 @@ use crate::memory::Leaving;
 use crate::metrics;
 use crate::outage::Outage;
 use crate::runner::RunOver;
-use crate::slots::{LentSlot, lent_slots};
+use crate::slots::{LentSlot, lent_slots, release_unnamed};
 
 /// Inputs taken into one batch, so that a flood of one session is one append and no other session waits for it.
 const BATCH_INPUTS_MAX: usize = 64;
@@ -117,7 +117,9 @@ pub(crate) async fn run(
     let slots = match claiming {
         Claiming::Existing => {
             state.ids.iter().for_each(|id| shared.registry().lead(*id, session));
-            lent_slots(&state)
+            let named = lent_slots(&state);
+            release_unnamed(&shared.spool, claim.session, &named).await;
+            named
         }
         // What a branch shares with its origin stays its origin's.
         Claiming::New | Claiming::Branch { .. } => Vec::new(),
@@ -226,13 +228,7 @@ impl Writer {
             }
             if let Some((_, answer)) = self.retiring.take_if(|(when, _)| quiet || *when == Retire::Now) {
                 // The caller may have stopped waiting; the session is given up all the same.
-                let open = self.state.open().and_then(|(_, run)| run.spool);
-                let awaited = self.state.recovering.iter().filter_map(|marker| marker.spool);
-                let given_up = GivenUp {
-                    claim: self.claim,
-                    user: self.state.user,
-                    slots: open.into_iter().chain(awaited).collect(),
-                };
+                let given_up = GivenUp { claim: self.claim, user: self.state.user };
                 if answer.send(given_up).is_err() {
                     tracing::debug!(session = %self.session, "nobody waited for the session to be given up");
                 }
@@ -283,6 +279,7 @@ impl Writer {
         let context = self.context(Runs::Allowed, false);
         let starts = |decision: Decision| !decision.events.is_empty();
         self.shared.has_room_to_resume()
+            && !fault::planted("waiting_message_is_forgotten")
             && session::decide(&self.state, Command::Proceed, &context).is_ok_and(starts)
     }
 
@@ -671,7 +668,7 @@ impl Writer {
     }
 
     /// What the shell itself must know of durable entries: ids that lead here, slots that are free again.
-    fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
+    pub(crate) fn note_durable(&mut self, entries: &[Arc<Entry>]) -> Result<(), Stopped> {
         for entry in entries {
             match &entry.event {
                 Event::SessionCreated { id, .. }
@@ -745,6 +742,7 @@ impl Writer {
             }
             Err(Stopped(error)) => {
                 self.shared.crashed.note(self.session);
+                self.shared.repairs.note(self.session, &error);
                 tracing::warn!(session = %self.session, reason = %error, "the writer stopped");
                 error
             }

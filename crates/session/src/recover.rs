@@ -84,6 +84,33 @@ impl Recovering {
     /// was set.
     pub fn is_given_up(&self, now: Time) -> bool {
         !fault::planted("marker_never_gives_up")
-            && now.micros_since(self.first_seen).abs() >= RECOVERY_GIVE_UP_MICROS
+            && now.0.abs_diff(self.first_seen.0) >= RECOVERY_GIVE_UP_MICROS.unsigned_abs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{RunId, TurnId};
+
+    #[test]
+    fn a_marker_settles_a_day_away_in_either_direction() {
+        let seen = RECOVERY_GIVE_UP_MICROS * 400;
+        let marker = Recovering {
+            turn: TurnId(2),
+            run: RunId(3),
+            spool: None,
+            attempts: 0,
+            first_seen: Time(seen),
+            reason: InterruptReason::Crash,
+        };
+        for away in [RECOVERY_GIVE_UP_MICROS, seen] {
+            assert!(marker.is_given_up(Time(seen + away)), "{away} later");
+            assert!(marker.is_given_up(Time(seen - away)), "{away} earlier");
+        }
+        for near in [0, 1, RECOVERY_GIVE_UP_MICROS - 1] {
+            assert!(!marker.is_given_up(Time(seen + near)), "{near} later");
+            assert!(!marker.is_given_up(Time(seen - near)), "{near} earlier");
+        }
     }
 }

@@ -87,6 +87,14 @@ pub const HUNTED: &[&str] = &[
     "progress_counts_as_loop",
     "stop_sends_queue",
     "message_names_lost_file",
+    "durable_append_is_not_told",
+    "waiting_message_is_forgotten",
+    "outage_clears_slot_early",
+    "unreadable_log_has_nothing",
+    "slot_is_lent_twice",
+    "reserved_slot_is_lost",
+    "failed_repair_is_forgotten",
+    "marker_never_gives_up",
 ];
 
 /// What a seed led to.

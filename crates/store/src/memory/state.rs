@@ -23,7 +23,7 @@ pub(super) struct State {
     logs: Vec<Log>,
     /// Every id that ever led to a session: `None` once it was deleted.
     ids: BTreeMap<SessionId, Option<usize>>,
-    nodes: BTreeMap<NodeId, Time>,
+    pub(super) nodes: BTreeMap<NodeId, Time>,
     /// Chats by their stored keys.
     pub(super) chats: BTreeMap<String, Binding>,
     pub(super) blobs: BTreeMap<BlobHash, Vec<u8>>,

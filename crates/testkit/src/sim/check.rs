@@ -54,11 +54,15 @@ pub(crate) fn all(world: &World) {
             memory::check(world, session, &log),
             chat::check(world, session, &log),
             files(world, &log),
+            listed(world, session),
         ];
         for broken in found.into_iter().flatten() {
             world.broken(|| format!("{broken}, session {session}"));
         }
         situations(world, &log);
+    }
+    if let Some(broken) = slots(world) {
+        world.broken(|| broken);
     }
 }
 
@@ -69,6 +73,25 @@ fn files(world: &World, log: &[Entry]) -> Option<String> {
         messages.flat_map(|message| &message.attachments).map(|attachment| attachment.blob.clone());
     let missing = named.find(|blob| world.truth.has_blob(blob.clone()).now_or_never() != Some(Ok(true)))?;
     Some(format!("C23 a message names {}, which is not stored", missing.0))
+}
+
+/// No run is going on or being recovered, so every slot is free.
+pub(crate) fn slots(world: &World) -> Option<String> {
+    let [node] = world.nodes.as_slice() else { return None };
+    if world.record().slots_hidden {
+        return None;
+    }
+    let (made, free) = node.running()?.hub.spool_slots();
+    (usize::from(made) != free).then(|| format!("only {free} of {made} slots are free"))
+}
+
+/// P3: a page that stays open is told of every end.
+fn listed(world: &World, session: SessionId) -> Option<String> {
+    // A list tells of what happens on its own node.
+    let [node] = world.nodes.as_slice() else { return None };
+    let number = node.running()?.number;
+    let run = (*world.record().listed.get(&(number, session))?)?;
+    Some(format!("P3 an open list shows run {run} as going on"))
 }
 
 /// I3, I16: numbered without gap, chained, under epochs that never go down.

@@ -19,6 +19,9 @@ use store::{
 use super::slots::SimSlots;
 use super::world::World;
 
+/// Lag of a dead projector: more than a hub accepts.
+const LAG_MICROS: i64 = 60_000_000;
+
 /// What is wrong with one node's way to the store.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
@@ -30,10 +33,20 @@ pub(crate) struct Line {
     dead: AtomicBool,
     /// Answers are lost now and then.
     pub(crate) forgetful: AtomicBool,
+    /// Logs cannot be read.
+    pub(crate) unreadable: AtomicBool,
+    /// The answer to the next append that starts a run is lost.
+    pub(crate) forget_next_start: AtomicBool,
+    /// The next append that ends a run is durable, and its answer is lost.
+    pub(crate) forget_next_end: AtomicBool,
     /// The next append is durable, and its answer is the first thing that the line does not carry any more.
     pub(crate) cut_with_next: AtomicBool,
     /// The node drains: messages are kept and wait.
     pub(crate) held: AtomicBool,
+    /// The projector is dead: new entries do not reach list and search.
+    pub(crate) lags: AtomicBool,
+    /// The projector died during the life of this process.
+    pub(crate) lagged: AtomicBool,
 }
 
 impl Line {
@@ -41,6 +54,7 @@ impl Line {
     pub(crate) fn open_anew(&self) {
         self.dead.store(false, Ordering::Relaxed);
         self.held.store(false, Ordering::Relaxed);
+        self.lagged.store(false, Ordering::Relaxed);
     }
 }
 
@@ -85,8 +99,16 @@ impl SimStore {
         }
         let full = self.line.full.load(Ordering::Relaxed);
         let last = self.line.cut_with_next.swap(false, Ordering::Relaxed);
-        let forgets = last || self.line.forgetful.load(Ordering::Relaxed) && self.world.chance(15);
-        let vanishes = forgets && !last && self.world.chance(50);
+        let has = |wanted: fn(&Event) -> bool| {
+            batch.iter().any(|one| one.entries.iter().any(|entry| wanted(&entry.event)))
+        };
+        let lost_start = has(|event| matches!(event, Event::RunStarted { .. }))
+            && self.line.forget_next_start.swap(false, Ordering::Relaxed);
+        let lost_end = has(|event| matches!(event, Event::RunEnded { .. }))
+            && self.line.forget_next_end.swap(false, Ordering::Relaxed);
+        let forgetful = self.line.forgetful.load(Ordering::Relaxed) && self.world.chance(15);
+        let forgets = last || lost_start || lost_end || forgetful;
+        let vanishes = forgets && !last && !lost_end && self.world.chance(50);
         let count = batch.len();
         if count > 1 {
             self.world.met("several sessions shared a commit");
@@ -158,9 +180,20 @@ impl SimStore {
                     .broken(|| format!("I29 run {run} of {session} was tried and its journal is not here"));
             }
         }
+        let slots = entries.iter().filter_map(|entry| match entry.event {
+            Event::RunStarted { spool, .. } => spool,
+            _ => None,
+        });
+        for slot in slots {
+            let open = self.world.truth.open_runs().now_or_never().and_then(Result::ok).unwrap_or_default();
+            if open.iter().filter(|run| run.spool == Some(slot)).count() > 1 {
+                self.world.broken(|| format!("two runs name slot {slot}, one of them in {session}"));
+            }
+        }
         // P15: a message and the run that it begins are one.
         let posted = entries.iter().any(|entry| matches!(entry.event, Event::MessagePosted { .. }));
-        if posted && !self.line.held.load(Ordering::Relaxed) {
+        let held = self.line.held.load(Ordering::Relaxed) || self.line.lagged.load(Ordering::Relaxed);
+        if posted && !held {
             let mut state = Session::default();
             self.world.log(session).iter().for_each(|entry| session::fold(&mut state, entry));
             if state.open_run.is_none() && state.queue.iter().any(|queued| !queued.paused) {
@@ -215,6 +248,9 @@ impl LogStore for SimStore {
     ) -> BoxFuture<'_, Result<Vec<Entry>, ReadError>> {
         async move {
             self.reach().await?;
+            if self.line.unreadable.load(Ordering::Relaxed) {
+                return Err(StoreError::from(Dead { reason: "the log cannot be read".to_owned() }).into());
+            }
             self.world.truth.read(session, after, limit).await
         }
         .boxed()
@@ -397,7 +433,9 @@ impl Catalog for SimStore {
     }
 
     fn lag_micros(&self) -> i64 {
-        0
+        let lags = self.line.lags.load(Ordering::Relaxed);
+        self.line.lagged.fetch_or(lags, Ordering::Relaxed);
+        if lags { LAG_MICROS } else { 0 }
     }
 }
 

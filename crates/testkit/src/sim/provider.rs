@@ -122,7 +122,8 @@ impl Run {
     async fn call(&self, progress: &RunProgress, no: u32, words: u64) -> Result<(), RunOver> {
         let (call, tool, arguments) = (CallNo(no), "heron".to_owned(), "{}".to_owned());
         progress.draft(call, &tool, "{").await?;
-        self.world.pause(20).await;
+        let pace = if self.world.chance(20) { 2_000 } else { 20 };
+        self.world.pause(pace).await;
         progress.report(Progress::CallAsked { call, tool, arguments, provider_call: None }).await?;
         self.durable(words);
         let asked = |event: &Event| matches!(event, Event::CallAsked { run, call: of, .. } if *run == self.run && *of == call);

@@ -1,11 +1,12 @@
 //! What goes wrong: kills at any point, pauses, cut lines, full disks, lost answers, clocks that jump, slots that cannot
-//! be seen, drains. Then peace, in which everything must come to its end.
+//! be seen, dead projectors, drains. Then peace, in which everything must come to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use session::{InterruptReason, Owner};
+use session::{Command, Entry, Event, InterruptReason, Owner};
+use store::{LogStore, OpenRun};
 use tokio::task::JoinSet;
 
 use super::world::{Node, Up, World};
@@ -17,6 +18,14 @@ const LOOK_PAUSE: Duration = Duration::from_secs(5);
 /// Looks after which the clocks are set so far ahead that what waits for a journal is given up. It happens again: the
 /// jump itself can make a node lose a run, which waits for its journal from then on.
 const LOOKS_UNTIL_LATE: u64 = 20;
+/// How far a clock jumps: a correction, or a machine that starts without knowing the date.
+const NEAR_MICROS: u64 = 60_000_000;
+const FAR_MICROS: u64 = 400 * 24 * 3_600 * 1_000_000;
+/// How long a look or a stop, and a drain, may wait in an outage.
+const STOP_PATIENCE: Duration = Duration::from_millis(200);
+const DRAIN_PATIENCE: Duration = Duration::from_secs(2);
+/// How long an append may be on its way back, and the list may be behind the log.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
 const LATE_MICROS: i64 = 25 * 3_600 * 1_000_000;
 
 /// Lives a world from its begin to its end.
@@ -45,12 +54,71 @@ pub(crate) async fn live(world: &Arc<World>) {
     while troubles.join_next().await.is_some() {}
     peace(world).await;
     while people.join_next().await.is_some() {}
+    recover_by_itself(world).await;
     settle(world).await;
+    if let [node] = world.nodes.as_slice() {
+        match world.below(4) {
+            0 => lose_an_answer(world, node).await,
+            1 => fail_to_repair(world, node).await,
+            _ => {}
+        }
+    }
+    recover_by_itself(world).await;
+    for _ in 0..LOOKS_MAX {
+        if check::slots(world).is_none() {
+            break;
+        }
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+    tokio::time::sleep(TOLD_WITHIN).await;
     check::all(world);
 }
 
+/// Waits until every run is over. Nobody opens the sessions: whoever created one may not know that it exists.
+async fn recover_by_itself(world: &Arc<World>) {
+    if world.nodes.len() > 1 {
+        return;
+    }
+    for _ in 0..LOOKS_MAX {
+        if world.truth.open_runs().await.is_ok_and(|open| open.iter().all(|run| !is_open(world, run))) {
+            return;
+        }
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+    let open = world.truth.open_runs().await;
+    world.broken(|| format!("I9 nobody recovers {open:?}"));
+}
+
+/// Returns whether a run has no end. One whose output is being recovered has.
+fn is_open(world: &World, run: &OpenRun) -> bool {
+    let of = |entry: &Entry| matches!(entry.event, Event::RunEnded { run: of, .. } if of == run.run);
+    !world.log(run.session).iter().any(of)
+}
+
+/// Loses the answer to the append that ends a run, in a process that is healthy otherwise and goes on.
+async fn lose_an_answer(world: &Arc<World>, node: &Node) {
+    node.line.forget_next_end.store(true, Ordering::Relaxed);
+    client::live(world.clone(), 1 + world.below(2)).await;
+    settle(world).await;
+    node.line.forget_next_end.store(false, Ordering::Relaxed);
+}
+
+/// Kills a node in the middle of a run. At the next start the answer to its repair is lost, and nobody opens the session.
+async fn fail_to_repair(world: &Arc<World>, node: &Node) {
+    let mut people = JoinSet::new();
+    people.spawn(client::live(world.clone(), 1));
+    world.pause(1_000).await;
+    node.kill();
+    node.line.forget_next_start.store(true, Ordering::Relaxed);
+    start_for_good(world, node).await;
+    recover_by_itself(world).await;
+    node.line.forget_next_start.store(false, Ordering::Relaxed);
+    while people.join_next().await.is_some() {}
+    settle(world).await;
+}
+
 async fn trouble(world: &Arc<World>, node: &Node) {
-    match world.below(12) {
+    match world.below(13) {
         0 | 1 => {
             node.kill();
             world.met("a node was killed");
@@ -59,6 +127,7 @@ async fn trouble(world: &Arc<World>, node: &Node) {
                 world.met("a node lost its power");
             }
             world.pause(20_000).await;
+            node.line.forget_next_start.store(world.chance(30), Ordering::Relaxed);
             node.start(world).await;
         }
         2 => {
@@ -95,12 +164,24 @@ async fn trouble(world: &Arc<World>, node: &Node) {
         }
         7 => {
             let ahead = world.chance(50);
-            let micros = i64::try_from(world.below(60_000_000)).unwrap_or(0);
+            // Claims compare the clocks of several nodes, which must agree to within minutes. A journal that cannot be seen
+            // is given up after a day by the clock.
+            let far = world.nodes.len() == 1 && world.chance(50) && !world.record().slots_hidden;
+            world.record().jumped_far |= far;
+            let most = if far { FAR_MICROS } else { NEAR_MICROS };
+            let micros = i64::try_from(world.below(most)).unwrap_or(0);
             node.skew_micros.fetch_add(if ahead { micros } else { -micros }, Ordering::Relaxed);
             world.met(if ahead { "a clock jumped ahead" } else { "a clock jumped back" });
         }
         8 => drain(world, node).await,
         9 | 10 => die_in_an_outage(world, node).await,
+        11 => {
+            node.line.lags.store(true, Ordering::Relaxed);
+            world.met("a projector died");
+            world.pause(15_000).await;
+            node.line.lags.store(false, Ordering::Relaxed);
+        }
+        _ if world.record().jumped_far => {}
         _ => hide_slots(world, node).await,
     }
 }
@@ -108,6 +189,7 @@ async fn trouble(world: &Arc<World>, node: &Node) {
 /// Kills a node whose slots cannot be seen for a while, or ever again.
 async fn hide_slots(world: &Arc<World>, node: &Node) {
     node.slots.hide(true);
+    world.record().slots_hidden = true;
     world.met("slots could not be seen");
     node.kill();
     world.pause(2_000).await;
@@ -121,26 +203,66 @@ async fn hide_slots(world: &Arc<World>, node: &Node) {
     }
 }
 
-/// What a run brings goes into its journal, sometimes beside the log that has it already; then the node dies.
+/// A run's output goes to its slot, sometimes after the log has it already. Then the node dies.
 async fn die_in_an_outage(world: &Arc<World>, node: &Node) {
     node.line.cut_with_next.store(world.chance(60), Ordering::Relaxed);
     world.pause(2_000).await;
     node.line.cut_with_next.store(false, Ordering::Relaxed);
     node.line.cut.store(true, Ordering::Relaxed);
     world.pause(4_000).await;
+    if world.chance(30) {
+        stop_all(world, node).await;
+    }
     if world.chance(70) {
+        if world.chance(30)
+            && let Some(Up { process, hub, .. }) = node.running()
+        {
+            node.line.held.store(true, Ordering::Relaxed);
+            let drain = hub.drain(InterruptReason::ShutdownTimeout, Duration::ZERO);
+            drop(tokio::time::timeout(DRAIN_PATIENCE, process.run(drain)).await);
+        }
         world.met("a node died in an outage");
         node.kill();
         if world.chance(50) {
             node.slots.lose_power();
         }
-        node.slots.hide(world.chance(30));
+        let hidden = world.chance(40);
+        world.record().slots_hidden |= hidden;
+        node.slots.hide(hidden);
     }
     node.line.cut.store(false, Ordering::Relaxed);
     world.pause(3_000).await;
     node.start(world).await;
     world.pause(10_000).await;
+    if world.chance(50) {
+        node.line.unreadable.store(true, Ordering::Relaxed);
+        node.slots.hide(false);
+        world.met("slots were back before the log");
+        look_at_all(world, node).await;
+        world.pause(5_000).await;
+        node.line.unreadable.store(false, Ordering::Relaxed);
+    }
     node.slots.hide(false);
+}
+
+/// Looks at every session, which asks for healing.
+async fn look_at_all(world: &Arc<World>, node: &Node) {
+    let Some(Up { process, hub, .. }) = node.running() else { return };
+    let sessions = world.record().sessions.clone();
+    for session in sessions {
+        let looking = async { hub.open(session).view().await };
+        drop(tokio::time::timeout(STOP_PATIENCE, process.run(looking)).await);
+    }
+}
+
+/// Stops whatever is going on in every session.
+async fn stop_all(world: &Arc<World>, node: &Node) {
+    let Some(Up { process, hub, .. }) = node.running() else { return };
+    let sessions = world.record().sessions.clone();
+    for session in sessions {
+        let stop = async { hub.open(session).submit(Command::Stop { run: None, device: None }).await };
+        drop(tokio::time::timeout(STOP_PATIENCE, process.run(stop)).await);
+    }
 }
 
 /// Stops a node as an operator does, and starts it again.
@@ -172,6 +294,9 @@ async fn peace(world: &Arc<World>) {
         node.line.cut.store(false, Ordering::Relaxed);
         node.line.full.store(false, Ordering::Relaxed);
         node.line.forgetful.store(false, Ordering::Relaxed);
+        node.line.forget_next_start.store(false, Ordering::Relaxed);
+        node.line.unreadable.store(false, Ordering::Relaxed);
+        node.line.lags.store(false, Ordering::Relaxed);
         if !slots_lost {
             node.slots.hide(false);
         }
@@ -181,11 +306,15 @@ async fn peace(world: &Arc<World>) {
         }
     }
     for node in &world.nodes {
-        for _ in 0..10 {
-            node.start(world).await;
-            if let Some(up) = node.running() {
-                up.process.kill_after(u64::MAX);
-            }
+        start_for_good(world, node).await;
+    }
+}
+
+async fn start_for_good(world: &Arc<World>, node: &Node) {
+    for _ in 0..10 {
+        node.start(world).await;
+        if let Some(up) = node.running() {
+            up.process.kill_after(u64::MAX);
         }
     }
 }

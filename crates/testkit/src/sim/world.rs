@@ -1,15 +1,16 @@
 //! What is there: nodes, the one truth, and the record of everything that was promised to anyone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fault::Process;
 use futures_util::FutureExt;
-use hub::{Clock, Hub, Settings};
+use hub::{Change, Clock, Hub, Settings};
 use session::{
     Entry, Epoch, Event, Hash, Message, MessageKey, NodeId, RunId, Seq, SessionId, SlotNo, Time, TurnId,
+    UserId,
 };
 use store::LogStore;
 use store::memory::MemoryStore;
@@ -70,6 +71,12 @@ pub(crate) struct Record {
     troubled_at: Option<Instant>,
     /// Whether slots are gone for good.
     pub(crate) slots_lost: bool,
+    /// Whether slots could not be seen for a while.
+    pub(crate) slots_hidden: bool,
+    /// Whether a clock jumped by more than a minute.
+    pub(crate) jumped_far: bool,
+    /// The run that the list of each process shows as going on in a session.
+    pub(crate) listed: BTreeMap<(u64, SessionId), Option<RunId>>,
 }
 
 /// One machine.
@@ -80,6 +87,8 @@ pub(crate) struct Node {
     /// What its clock is off by.
     pub(crate) skew_micros: Arc<AtomicI64>,
     up: Mutex<Option<Up>>,
+    /// Whether a process starts: a data directory has one.
+    starts: AtomicBool,
 }
 
 /// A process on a node and the hub in it.
@@ -103,6 +112,7 @@ impl World {
             slots: Arc::default(),
             skew_micros: Arc::default(),
             up: Mutex::default(),
+            starts: AtomicBool::new(false),
         });
         Arc::new(Self {
             truth,
@@ -245,13 +255,22 @@ impl Node {
 
     /// Starts a process on it, unless one runs. It serves when this answers, or it failed.
     pub(crate) async fn start(&self, world: &Arc<World>) {
-        if self.running().is_some() {
+        if self.running().is_some() || self.starts.swap(true, Ordering::Relaxed) {
             return;
         }
+        self.start_process(world).await;
+        self.starts.store(false, Ordering::Relaxed);
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the list is watched for as long as the process lives")]
+    async fn start_process(&self, world: &Arc<World>) {
         let process = Process::new(world.below(u64::MAX), GIVE_WAY);
         let number = world.ids.fetch_add(1, Ordering::Relaxed);
         let clock = SimClock { world: world.clone(), skew_micros: self.skew_micros.clone() };
         self.line.open_anew();
+        if world.nodes.len() == 1 {
+            world.truth.forget_nodes();
+        }
         let store = SimStore { world: world.clone(), line: self.line.clone(), slots: self.slots.clone() };
         let settings = Settings {
             spool: self.slots.clone(),
@@ -269,6 +288,9 @@ impl Node {
         let start = Hub::start(Arc::new(store), Arc::new(provider), Arc::new(clock), settings);
         match process.run(start).await {
             Ok(Ok(hub)) => {
+                let watched = watch_list(world.clone(), hub.follow_list(UserId::FIRST), number);
+                let watching = process.clone();
+                tokio::spawn(async move { watching.run(watched).await });
                 *self.up() = Some(Up { process, hub, number, node: self.no });
                 if world.record().in_peace && world.nodes.len() == 1 {
                     super::chat::started(world);
@@ -286,6 +308,22 @@ impl Node {
     pub(crate) fn kill(&self) {
         if let Some(up) = self.up().take() {
             up.process.kill();
+        }
+    }
+}
+
+/// Notes what the list of a process shows, as a page does that stays open.
+async fn watch_list(world: Arc<World>, mut list: hub::ListFollower, process: u64) {
+    loop {
+        match list.next().await.as_deref() {
+            Ok(Change::Line(line)) => {
+                world.record().listed.insert((process, line.session), line.run);
+            }
+            Ok(Change::Gone { session, .. }) => {
+                world.record().listed.remove(&(process, *session));
+            }
+            // A reader that missed something would read the list anew; one of a hub that is gone has nothing to read.
+            Err(_) => return world.record().listed.retain(|(of, _), _| *of != process),
         }
     }
 }

@@ -1,0 +1,84 @@
+//! Sessions that need a new writer although nobody opens them: the repair at start failed, or the writer stopped while a run
+//! was open. Each is opened again until that succeeds or cannot.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use session::SessionId;
+use store::Claiming;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::error::CommandError;
+use crate::hub::Shared;
+use crate::input::Input;
+
+/// The pause before the first attempt. It doubles with each that fails.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_DOUBLINGS_MAX: u32 = 6;
+
+/// The sessions to open again.
+#[derive(Debug, Default)]
+pub(crate) struct Repairs(Mutex<BTreeMap<SessionId, Due>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    at: Instant,
+    attempts: u32,
+}
+
+impl Repairs {
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<SessionId, Due>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Schedules a repair if the error may pass. A session that moved belongs to another node.
+    pub(crate) fn note(&self, session: SessionId, error: &CommandError) {
+        if fault::planted("failed_repair_is_forgotten") || !error.may_pass() || *error == CommandError::Moved
+        {
+            return;
+        }
+        self.sessions().entry(session).or_insert_with(|| Due { at: Instant::now() + PAUSE, attempts: 0 });
+    }
+
+    /// Returns the sessions to open now, and schedules the next attempt of each.
+    fn due(&self) -> Vec<SessionId> {
+        let now = Instant::now();
+        let mut due = Vec::new();
+        for (session, next) in self.sessions().iter_mut().filter(|(_, next)| next.at <= now) {
+            due.push(*session);
+            next.attempts += 1;
+            next.at = now + PAUSE * (1 << next.attempts.min(PAUSE_DOUBLINGS_MAX));
+        }
+        due
+    }
+}
+
+/// Opens the sessions that are due, without waiting for them.
+pub(crate) fn repair_due(shared: &Arc<Shared>) {
+    if shared.draining.load(Ordering::Acquire) {
+        return;
+    }
+    for session in shared.repairs.due() {
+        let shared = shared.clone();
+        crate::spawn::spawn(async move {
+            match repair(&shared, session).await {
+                Err(error) if error.may_pass() && error != CommandError::Moved => {
+                    tracing::warn!(%session, reason = %error, "failed to repair session, trying again later");
+                }
+                _ => drop(shared.repairs.sessions().remove(&session)),
+            }
+        });
+    }
+}
+
+/// Opens a session's writer, which repairs it first, and waits for that.
+pub(crate) async fn repair(shared: &Arc<Shared>, session: SessionId) -> Result<(), CommandError> {
+    let mailbox = shared.writer_of(session, session, Claiming::Existing);
+    let (answer, answered) = oneshot::channel();
+    let gone = |_| CommandError::Unavailable { reason: "the writer stopped".to_owned() };
+    mailbox.send(Input::Open { answer }).await.map_err(|error| gone(error.to_string()))?;
+    answered.await.map_err(|error| gone(error.to_string()))?
+}
