@@ -1,7 +1,7 @@
 //! Crash points: the one list of every commit, sync and side-effect site, and what happens there in a test build.
 //!
 //! `EVERTURN_POINT=name@N:mode` acts at the N-th hit of a point: `kill` ends the process with SIGKILL, `freeze`
-//! stops it (the harness then cuts the power), `error` makes the site fail as its disk would.
+//! stops it (the harness then cuts the power), `error` makes the site fail as its disk would, `panic` panics there.
 
 #[cfg(not(feature = "inject"))]
 use std::io;
@@ -171,6 +171,7 @@ mod armed {
         Kill,
         Freeze,
         Error,
+        Panic,
     }
 
     struct Armed {
@@ -196,6 +197,7 @@ mod armed {
                 "kill" => Mode::Kill,
                 "freeze" => Mode::Freeze,
                 "error" => Mode::Error,
+                "panic" => Mode::Panic,
                 _ => return None,
             };
             POINTS.contains(&name).then_some(())?;
@@ -236,6 +238,7 @@ mod armed {
             Mode::Kill => end_with(Signal::SIGKILL),
             Mode::Freeze => end_with(Signal::SIGSTOP),
             Mode::Error => return Err(io::Error::from_raw_os_error(nix::libc::EIO)),
+            Mode::Panic => panic!("the point {name} was told to"),
         }
         Ok(())
     }

@@ -7,9 +7,11 @@
 //! | `upgrades/kills.rs` | and when its start was killed, at any moment? |
 //! | `upgrades/crashes.rs` | and at every point of an opening, also by a power cut and a torn log? |
 //! | `upgrades/refusals.rs` | what becomes of a store that is newer, or somebody else's? |
+//! | `upgrades/damaged.rs` | what does each command say of a directory that lost a file or some of its bytes? |
 //! | `upgrades/unknown.rs` | what becomes of entries that a newer version wrote? |
 
 mod crashes;
+mod damaged;
 mod golden;
 mod kills;
 mod reading;
@@ -47,6 +49,7 @@ pub fn run(report: &mut Report, full: bool) -> anyhow::Result<()> {
             "read" => reading::all(report, &goldens, model_port),
             "refused" => refusals::all(report, &goldens, model_port),
             "unknown" => unknown::all(report, &goldens, model_port),
+            "damaged" => damaged::all(report, model_port, if full { 60 } else { 2 }),
             "kills" => kills::all(report, &goldens, model_port, if full { 200 } else { 6 }),
             _ => crashes::all(report, &goldens, full),
         };
@@ -60,7 +63,7 @@ pub fn run(report: &mut Report, full: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-const PARTS: [&str; 5] = ["read", "refused", "unknown", "kills", "crashes"];
+const PARTS: [&str; 6] = ["read", "refused", "unknown", "damaged", "kills", "crashes"];
 
 /// The schema of a store that is made today.
 fn schema_of_today() -> anyhow::Result<usize> {

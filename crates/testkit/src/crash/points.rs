@@ -1,9 +1,10 @@
 //! Every named point, at its first, second and last hit, in three ways: killed there, cut from power there, failed
-//! there.
+//! there. Points on the threads of the store also panic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +12,7 @@ use anyhow::ensure;
 use tempfile::TempDir;
 
 use super::cases::{Tally, acked, in_parallel, verify, while_working};
-use super::child::{self, Child, Wait};
+use super::child::{self, Child, Ended, Wait};
 use super::disk::{self, Disk, Tools};
 use super::witness::{Line, Witness};
 use super::work::Life;
@@ -22,8 +23,37 @@ pub enum Mode {
     Kill,
     Cut,
     Error,
+    Panic,
 }
 
+impl Mode {
+    /// The word that arms a point with it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Kill => "kill",
+            Self::Cut => "freeze",
+            Self::Error => "error",
+            Self::Panic => "panic",
+        }
+    }
+}
+
+/// Points on the threads of the store, by the first word of their names. A panic there ends the process or one piece of
+/// background work. No acknowledged write is lost.
+const ON_STORE_THREADS: [&str; 12] = [
+    "heartbeat",
+    "bind",
+    "upload",
+    "expire",
+    "claim",
+    "append",
+    "pack",
+    "trim",
+    "snapshot",
+    "vacuum",
+    "forget",
+    "scrub",
+];
 const MODES: [Mode; 3] = [Mode::Kill, Mode::Cut, Mode::Error];
 
 /// One thing done at one hit of one point.
@@ -137,27 +167,42 @@ impl Counted {
         for (life, point, count) in &self.hits {
             for hit in BTreeSet::from([1, 2, *count]).into_iter().filter(|hit| hit <= count) {
                 cases.extend(MODES.map(|mode| Case { life: *life, point, hit, mode }));
+                if on_store_thread(point).is_some() {
+                    cases.push(Case { life: *life, point, hit, mode: Mode::Panic });
+                }
             }
         }
         cases
     }
 
-    /// Every point in every mode once, now at its first, now at its second, now at its last hit.
+    /// Every point in every mode once, now at its first, now at its second, now at its last hit. One panic for each kind of
+    /// work on the store's threads.
     pub fn some(&self) -> Vec<Case> {
         let mut by_point: BTreeMap<&'static str, Vec<(Life, u64)>> = BTreeMap::new();
         for (life, point, count) in &self.hits {
             by_point.entry(point).or_default().push((*life, *count));
         }
-        let mut cases = Vec::new();
+        let (mut cases, mut panicked) = (Vec::new(), BTreeSet::new());
         for (at, (point, lives)) in by_point.into_iter().enumerate() {
             for (turn, mode) in MODES.into_iter().enumerate() {
                 let (life, count) = lives[(at + turn) % lives.len()];
                 let hit = [1, 2.min(count), count][(at / 2 + turn) % 3];
                 cases.push(Case { life, point, hit, mode });
             }
+            if let Some(first) = on_store_thread(point)
+                && panicked.insert(first)
+            {
+                let (life, _) = lives[at % lives.len()];
+                cases.push(Case { life, point, hit: 1, mode: Mode::Panic });
+            }
         }
         cases
     }
+}
+
+/// Returns the first word of a point on a thread of the store.
+fn on_store_thread(point: &str) -> Option<&str> {
+    point.split('.').next().filter(|first| ON_STORE_THREADS.contains(first))
 }
 
 /// Runs cases. Answers those whose point was never met.
@@ -196,6 +241,18 @@ pub fn run(tally: &Tally, counted: &Counted, tools: &Tools, cases: Vec<Case>) ->
     Ok(missed.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// After a panic the process aborts, or continues without the work that panicked.
+fn after_panic(ended: &Ended) -> Vec<String> {
+    let panics = ended.errors.matches("panicked at").count();
+    let aborted = ended.status.signal() == Some(nix::libc::SIGABRT);
+    match () {
+        () if ended.wedged => vec!["the workload took too long".to_owned()],
+        () if panics > 1 => vec![format!("the workload panicked {panics} times")],
+        () if !aborted && !ended.reached_end() => vec![format!("the workload ended with {}", ended.status)],
+        () => Vec::new(),
+    }
+}
+
 /// Runs one case. Says whether its point was met.
 fn one(tally: &Tally, counted: &Counted, tools: &Tools, place: &Place, case: Case) -> anyhow::Result<bool> {
     let directory = place.path().join("data");
@@ -208,12 +265,7 @@ fn one(tally: &Tally, counted: &Counted, tools: &Tools, place: &Place, case: Cas
         // What was there before the life in question is on the disk.
         std::process::Command::new("sync").arg("-f").arg(place.path()).status()?;
     }
-    let mode = match case.mode {
-        Mode::Kill => "kill",
-        Mode::Cut => "freeze",
-        Mode::Error => "error",
-    };
-    let armed = [("EVERTURN_POINT", format!("{}@{}:{mode}", case.point, case.hit))];
+    let armed = [("EVERTURN_POINT", format!("{}@{}:{}", case.point, case.hit, case.mode.word()))];
     let mut child = Child::start(&[OsStr::new(play(case.life)), directory.as_os_str()], &armed)?;
     let frozen = child.wait(if case.mode == Mode::Cut { Wait::ForFreeze } else { Wait::ForEnd })?;
     if let Some(disk) = place.disk.as_ref().filter(|_| frozen) {
@@ -230,8 +282,9 @@ fn one(tally: &Tally, counted: &Counted, tools: &Tools, place: &Place, case: Cas
         Mode::Kill => ended.was_killed() && !ended.reached_end(),
         Mode::Cut => frozen,
         Mode::Error => refused || ended.lines.iter().any(passed),
+        Mode::Panic => ended.errors.contains("was told to"),
     };
-    let mut broken = while_working(&ended);
+    let mut broken = if case.mode == Mode::Panic { after_panic(&ended) } else { while_working(&ended) };
     if case.mode == Mode::Error && !refused && !ended.reached_end() && broken.is_empty() {
         broken.push(format!("the workload did not reach its end: {}", ended.status));
     }

@@ -262,11 +262,7 @@ impl Case<'_> {
 fn one(tally: &Tally, tools: &Tools, place: &Place, case: Case<'_>) -> anyhow::Result<bool> {
     let directory = place.path().join("data");
     disk::copy(case.base.directory.path(), &directory)?;
-    let mode = match case.mode {
-        Mode::Kill => "kill",
-        Mode::Cut => "freeze",
-        Mode::Error => "error",
-    };
+    let mode = case.mode.word();
     if case.mode == Mode::Cut {
         // What the older version left is on the disk.
         std::process::Command::new("sync").arg("-f").arg(place.path()).status()?;
@@ -279,7 +275,7 @@ fn one(tally: &Tally, tools: &Tools, place: &Place, case: Case<'_>) -> anyhow::R
     let ended = child.end()?;
     disk.map_or(Ok(()), disk::Disk::power_on)?;
     let met = match case.mode {
-        Mode::Kill => ended.was_killed(),
+        Mode::Kill | Mode::Panic => ended.was_killed(),
         Mode::Cut => frozen,
         Mode::Error => ended.lines.iter().any(|line| match line {
             Line::Refused { .. } => true,
