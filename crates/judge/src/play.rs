@@ -19,7 +19,7 @@ use crate::verify::{Class, Judgement, Log, Violation, judge};
 
 /// Pause before a server that is away is asked again.
 const AWAY: Duration = Duration::from_millis(25);
-/// How long sessions have to come to rest once everyone is done.
+/// How long a session may stand still before it has come to rest, once everyone is done.
 const REST_MAX: Duration = Duration::from_secs(60);
 /// Readers of each session.
 const READERS: u32 = 2;
@@ -101,11 +101,14 @@ impl Play {
         while let Some(ended) = clients.join_next().await {
             ended??;
         }
+        // Long queues are worked off at the same time.
+        for session in &sessions {
+            self.resume_queue(*session).await;
+        }
         let mut restless = Vec::new();
         let mut logs = BTreeMap::new();
-        let deadline = Instant::now() + REST_MAX;
         for session in sessions {
-            if !self.rests(session, deadline).await {
+            if !self.rests(session).await {
                 restless.push(session);
             }
             logs.insert(session, self.log(session).await?);
@@ -172,9 +175,22 @@ impl Play {
         ids.collect()
     }
 
-    async fn rests(&self, session: Uuid, deadline: Instant) -> bool {
+    /// Resumes a queue that a stop paused: every message must come to an end.
+    async fn resume_queue(&self, session: Uuid) {
+        let path = format!("/sessions/{session}/queue/resume");
+        drop(self.api.ask(Method::POST, &path, &json!({}), None).await);
+    }
+
+    /// Waits until nothing happens in a session any more. Says no if it stands still for too long before that.
+    async fn rests(&self, session: Uuid) -> bool {
+        let (mut last, mut deadline) = (Value::Null, Instant::now() + REST_MAX);
         while Instant::now() < deadline {
-            if let Some(view) = self.api.view(session).await
+            let view = self.api.view(session).await;
+            if let Some(view) = view.as_ref().filter(|view| view["seq"] != last) {
+                last = view["seq"].clone();
+                deadline = Instant::now() + REST_MAX;
+            }
+            if let Some(view) = view
                 && view["run"].is_null()
                 && !shown::will_resume(&view)
                 && let Some(queue) = view["queue"].as_array()
@@ -182,9 +198,7 @@ impl Play {
                 if queue.is_empty() {
                     return true;
                 }
-                // A stop paused what waits; every message must come to an end.
-                let path = format!("/sessions/{session}/queue/resume");
-                drop(self.api.ask(Method::POST, &path, &json!({}), None).await);
+                self.resume_queue(session).await;
             }
             // Nothing of it will change any more.
             if self.api.is_missing(session).await {
