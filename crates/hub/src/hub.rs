@@ -32,7 +32,7 @@ use crate::writer::{self};
 const MAILBOX_MAX: usize = 256;
 /// How often the node says that it is alive: three times within what a store allows.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Interval between checks for free slots.
+/// Interval of housekeeping: due repairs, pending memory commits and spare slots.
 const HOUSEKEEPING: Duration = Duration::from_millis(250);
 /// Lag of the projections at which new runs wait.
 const LAG_MICROS_MAX: i64 = 10_000_000;
@@ -403,7 +403,9 @@ impl Hub {
         self.shared.changes.tell(|| Change::Gone { session: given_up.claim.session, user: given_up.user });
         let wiped = self.shared.spool.work(move |spool| {
             let session = given_up.claim.session;
-            spool.reserved_for(session).into_iter().try_for_each(|slot| spool.release(slot, session))
+            // A slot of a spool that was away at start is not reserved.
+            let named = given_up.slots.into_iter().map(|(_, slot)| slot);
+            named.chain(spool.reserved_for(session)).try_for_each(|slot| spool.release(slot, session))
         });
         if let Err(error) = wiped.await.flatten() {
             tracing::warn!(%session, %error, "a spool slot of the erased session is wiped at the next start");

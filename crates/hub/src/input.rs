@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use session::{
-    Accepted, Command, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId, Seq, Session, Time,
-    UserId,
+    Accepted, Command, Effect, Entry, Event, Link, Message, Progress, Rejected, RunId, Seq, Session, SlotNo,
+    Time, UserId,
 };
 use store::{Claim, Urgency};
 use tokio::sync::oneshot;
@@ -61,6 +61,8 @@ pub(crate) struct GivenUp {
     pub(crate) claim: Claim,
     /// Whose session it is.
     pub(crate) user: UserId,
+    /// Slots that may hold output of the session.
+    pub(crate) slots: Vec<(RunId, SlotNo)>,
 }
 
 /// When a writer gives its session up.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use session::{Command, Entry, Event, InterruptReason, Link, RunId};
+use session::{Command, Entry, Event, InterruptReason, Link, RunId, SlotNo};
 use store::{AppendError, OpenError, Urgency};
 
 use crate::error::CommandError;
@@ -19,7 +19,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(500);
 
 /// A stretch in which the store takes nothing.
 pub(crate) struct Outage {
-    catcher: Option<Catcher>,
+    catcher: Option<(SlotNo, Catcher)>,
     /// Entries of the batch that were offered to the spool.
     caught: usize,
 }
@@ -29,8 +29,6 @@ impl Outage {
     pub(crate) async fn begin(writer: &mut Writer, error: &AppendError) -> Result<(), Stopped> {
         tracing::warn!(session = %writer.session, reason = %error, "the store refuses appends");
         let mut outage = Self { catcher: None, caught: 0 };
-        // An earlier append may be durable, and output is caught in the slot from now on.
-        writer.keep_slots_in_doubt();
         let mut back = Box::pin(writer.shared.committer.back());
         if outage.try_again(writer).await? {
             return Ok(());
@@ -72,6 +70,8 @@ impl Outage {
 
     /// Appends the batch, or what of it the log does not have yet.
     async fn try_again(&mut self, writer: &mut Writer) -> Result<bool, Stopped> {
+        // An append may be durable without an answer, and output is caught in the slot from now on.
+        writer.keep_slots_in_doubt();
         let end = match writer.shared.store.open(writer.address()).await {
             Ok(opened) => opened.end,
             // Its first entry is what could not be appended.
@@ -127,11 +127,7 @@ impl Outage {
 
     /// The output is in the log: the slot holds nothing any more.
     fn clear(&mut self, writer: &Writer) {
-        if self.catcher.take().is_none() {
-            return;
-        }
-        let slot = writer.state.open().and_then(|(_, run)| run.spool);
-        if let Some(slot) = slot
+        if let Some((slot, _)) = self.catcher.take()
             && let Err(error) = writer.shared.spool.clear(slot)
         {
             // The entries are recognised by their links, so nothing is healed twice.
@@ -200,14 +196,14 @@ impl Outage {
         };
         if self.catcher.is_none() {
             match writer.shared.spool.begin(slot, session, run) {
-                Ok(catcher) => self.catcher = Some(catcher),
+                Ok(catcher) => self.catcher = Some((slot, catcher)),
                 Err(error) => {
                     tracing::warn!(%slot, %error, "nothing can be spooled");
                     return Ok(false);
                 }
             }
         }
-        let Some(catcher) = self.catcher.as_mut() else { return Ok(false) };
+        let Some((_, catcher)) = self.catcher.as_mut() else { return Ok(false) };
         for entry in &entries {
             let added = if is_of(entry, run) { catcher.add(&last, &[entry]) } else { Ok(()) };
             match added {
@@ -234,7 +230,7 @@ impl Outage {
             [end] => (Some(end.clone()), writer.durable),
             [] => (None, writer.durable),
         };
-        if let (Some(end), Some(catcher)) = (end, self.catcher.as_mut())
+        if let (Some(end), Some((_, catcher))) = (end, self.catcher.as_mut())
             && let Err(error) = catcher.add(&last, &[&end])
         {
             tracing::warn!(%error, "the end of the run was not spooled");
@@ -247,7 +243,8 @@ impl Outage {
     }
 }
 
-/// Returns whether an entry is output or the end of a run. Entries of the next run may follow in the same batch.
+/// Returns whether an entry is output of `run` or its end. The batch may also hold entries of the next run, which has its
+/// own slot.
 fn is_of(entry: &Entry, run: RunId) -> bool {
     let of = match &entry.event {
         Event::RunEnded { run, .. } => Some(*run),

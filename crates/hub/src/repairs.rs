@@ -1,5 +1,5 @@
-//! Sessions that need a new writer although nobody opens them: the repair at start failed, or the writer stopped while a run
-//! was open. Each is opened again until that succeeds or cannot.
+//! Reopens sessions after a transient failure: their repair at start failed, or their writer stopped with an error. Retries
+//! with backoff until the session opens or the error is permanent.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -27,6 +27,8 @@ pub(crate) struct Repairs(Mutex<BTreeMap<SessionId, Due>>);
 struct Due {
     at: Instant,
     attempts: u32,
+    /// Whether the session failed again since the last attempt began.
+    failed_again: bool,
 }
 
 impl Repairs {
@@ -40,7 +42,9 @@ impl Repairs {
         {
             return;
         }
-        self.sessions().entry(session).or_insert_with(|| Due { at: Instant::now() + PAUSE, attempts: 0 });
+        let mut sessions = self.sessions();
+        let first = Due { at: Instant::now() + PAUSE, attempts: 0, failed_again: false };
+        sessions.entry(session).and_modify(|due| due.failed_again = true).or_insert(first);
     }
 
     /// Returns the sessions to open now, and schedules the next attempt of each.
@@ -50,9 +54,18 @@ impl Repairs {
         for (session, next) in self.sessions().iter_mut().filter(|(_, next)| next.at <= now) {
             due.push(*session);
             next.attempts += 1;
+            next.failed_again = false;
             next.at = now + PAUSE * (1 << next.attempts.min(PAUSE_DOUBLINGS_MAX));
         }
         due
+    }
+
+    /// Notes that a session was opened.
+    fn opened(&self, session: SessionId) {
+        let mut sessions = self.sessions();
+        if sessions.get(&session).is_some_and(|due| !due.failed_again) {
+            sessions.remove(&session);
+        }
     }
 }
 
@@ -68,7 +81,7 @@ pub(crate) fn repair_due(shared: &Arc<Shared>) {
                 Err(error) if error.may_pass() && error != CommandError::Moved => {
                     tracing::warn!(%session, reason = %error, "failed to repair session, trying again later");
                 }
-                _ => drop(shared.repairs.sessions().remove(&session)),
+                _ => shared.repairs.opened(session),
             }
         });
     }
@@ -78,7 +91,7 @@ pub(crate) fn repair_due(shared: &Arc<Shared>) {
 pub(crate) async fn repair(shared: &Arc<Shared>, session: SessionId) -> Result<(), CommandError> {
     let mailbox = shared.writer_of(session, session, Claiming::Existing);
     let (answer, answered) = oneshot::channel();
-    let gone = |_| CommandError::Unavailable { reason: "the writer stopped".to_owned() };
-    mailbox.send(Input::Open { answer }).await.map_err(|error| gone(error.to_string()))?;
-    answered.await.map_err(|error| gone(error.to_string()))?
+    let gone = || CommandError::Unavailable { reason: "the writer stopped".to_owned() };
+    mailbox.send(Input::Open { answer }).await.map_err(|_| gone())?;
+    answered.await.map_err(|_| gone())?
 }

@@ -120,7 +120,8 @@ impl Hub {
     }
 
     /// Repairs sessions with an open run, then resumes interrupted runs (latest activity first), then starts waiting
-    /// messages, at most [`RESUME_AT_ONCE`] at a time. A session that cannot be repaired is tried again later.
+    /// messages, at most [`RESUME_AT_ONCE`] at a time. A failed repair does not delay the others;
+    /// transient failures are retried later.
     pub(crate) async fn start_all(&self, open: &[OpenRun]) {
         open.iter().for_each(|run| self.shared().crashed.note(run.session));
         let mut sessions = self.sessions_to_start(open).await;

@@ -61,7 +61,7 @@ pub(crate) async fn release_unnamed(spool: &Arc<Spool>, session: SessionId, name
     }
     let release = move |spool: &Spool| unnamed.into_iter().try_for_each(|slot| spool.release(slot, session));
     if let Err(error) = spool.work(release).await.flatten() {
-        tracing::warn!(%session, %error, "spool slots of a session stay reserved");
+        tracing::warn!(%session, %error, "failed to release spool slots");
     }
 }
 

@@ -167,7 +167,7 @@ impl Spool {
         Some(SlotNo::new(slots.identity, no))
     }
 
-    /// Takes back a lent slot whose run did not start.
+    /// Makes a slot free again: its run did not start, or the slot was cleared.
     pub fn give_back(&self, slot: SlotNo) {
         if self.is_own(slot) {
             self.slots().free.insert(slot.no());
@@ -192,10 +192,11 @@ impl Spool {
         own.map(|(no, _)| SlotNo::new(slots.identity, *no)).collect()
     }
 
-    /// Clears a slot that no run of the session needs any more, so that it can be lent again.
+    /// Clears a slot that no run of the session needs any more, so that it can be lent again. Does nothing if the slot is
+    /// reserved for another session or belongs to another spool.
     ///
     /// # Errors
-    /// If the disk refuses. The slot stays reserved.
+    /// Returns an error if the disk refuses; the slot then stays reserved.
     pub fn release(&self, slot: SlotNo, session: SessionId) -> io::Result<()> {
         let reserved = self.slots().reserved.get(&slot.no()).copied();
         if !self.is_own(slot) || reserved.is_some_and(|of| of != session) {

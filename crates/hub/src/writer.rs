@@ -228,7 +228,8 @@ impl Writer {
             }
             if let Some((_, answer)) = self.retiring.take_if(|(when, _)| quiet || *when == Retire::Now) {
                 // The caller may have stopped waiting; the session is given up all the same.
-                let given_up = GivenUp { claim: self.claim, user: self.state.user };
+                let slots = lent_slots(&self.state);
+                let given_up = GivenUp { claim: self.claim, user: self.state.user, slots };
                 if answer.send(given_up).is_err() {
                     tracing::debug!(session = %self.session, "nobody waited for the session to be given up");
                 }
@@ -274,7 +275,7 @@ impl Writer {
         }
     }
 
-    /// Returns whether a run waits to start: projections lagged behind, or the store refused its first entry.
+    /// Returns whether a queued message or an interrupted run could start if runs were allowed.
     fn waits_to_proceed(&self) -> bool {
         let context = self.context(Runs::Allowed, false);
         let starts = |decision: Decision| !decision.events.is_empty();

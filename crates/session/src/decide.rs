@@ -688,6 +688,9 @@ impl<'a> Plan<'a> {
             _ if recovering.is_given_up(self.context.now) => {
                 self.push(settle(RecoveryOutcome::Neutral));
             }
+            Journal::NotYet if recovering.is_from_the_future(self.context.now) => {
+                self.push(settle(RecoveryOutcome::Neutral));
+            }
             Journal::NotYet => {
                 if fault::planted("missing_journal_costs_attempt") {
                     self.push(Event::RecoveryAttempted { turn, run, attempts: attempts + 1 });

@@ -1,5 +1,5 @@
 //! A clock that goes as the machine's does, plus what a test adds to it. It never gives the same time twice, so that
-//! the entries of one decision are known by their time.
+//! the entries of one decision are known by their time, and goes back only when a test turns it back.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -17,6 +17,12 @@ impl HandClock {
     /// Lets time pass at once.
     pub fn advance(&self, micros: i64) {
         self.added_micros.fetch_add(micros, Ordering::AcqRel);
+    }
+
+    /// Turns the clock back, as a time server does when the clock was ahead.
+    pub fn turn_back(&self, micros: i64) {
+        self.added_micros.fetch_sub(micros, Ordering::AcqRel);
+        self.given.fetch_sub(micros, Ordering::AcqRel);
     }
 }
 

@@ -275,6 +275,12 @@ fn r5_output_heals_whatever_the_attempt_count() {
     assert!(matches!(dead.add(&last, &[&late]), Err(SpoolError::Sealed)));
 }
 
+/// Whether the entry ends a run of a crash whose journal was away.
+fn is_recovering(entry: &Entry) -> bool {
+    let recovering = RunEnd::Interrupted { reason: InterruptReason::Crash, recovering: true, progress: true };
+    matches!(&entry.event, Event::RunEnded { end, .. } if *end == recovering)
+}
+
 #[test]
 fn r6_a_marker_of_a_day_settles_without_a_look_at_the_journal() {
     let mut world = World::new();
@@ -282,9 +288,7 @@ fn r6_a_marker_of_a_day_settles_without_a_look_at_the_journal() {
     let hidden = Hidden::hide(&world, slot);
     world.start();
     let session = reopened(&world, &session);
-    let recovering = RunEnd::Interrupted { reason: InterruptReason::Crash, recovering: true, progress: true };
-    let ended = |entry: &Entry| matches!(&entry.event, Event::RunEnded { end, .. } if *end == recovering);
-    assert!(world.log(&session).iter().any(ended), "the journal was away at the first repair");
+    assert!(world.log(&session).iter().any(is_recovering), "the journal was away at the first repair");
     hidden.put_back();
     world.clock.advance(DAY_MICROS);
     let settled = until_settled(&world, &session);
@@ -293,6 +297,35 @@ fn r6_a_marker_of_a_day_settles_without_a_look_at_the_journal() {
     assert_eq!(marker(&settled).run, run);
     let session = cold(&mut world, &session);
     assert_eq!(world.view(&session), settled);
+}
+
+#[test]
+fn r6_a_clock_that_was_ahead_costs_no_output() {
+    let mut world = World::new();
+    let (session, _, slot) = die_in_an_outage(&mut world);
+    let hidden = Hidden::hide(&world, slot);
+    world.clock.advance(2 * DAY_MICROS);
+    world.start();
+    let session = reopened(&world, &session);
+    assert!(world.log(&session).iter().any(is_recovering), "the journal was away at the first repair");
+    world.clock.turn_back(2 * DAY_MICROS);
+    hidden.put_back();
+    let healed = until_settled(&world, &session);
+    assert_eq!(lines(&healed), with_marker(&WHOLE, "marker recovered"));
+}
+
+#[test]
+fn r6_a_marker_of_a_clock_that_was_ahead_settles_when_its_journal_is_gone() {
+    let mut world = World::new();
+    let (session, _, slot) = die_in_an_outage(&mut world);
+    let _hidden = Hidden::hide(&world, slot);
+    world.clock.advance(2 * DAY_MICROS);
+    world.start();
+    let session = reopened(&world, &session);
+    assert!(world.log(&session).iter().any(is_recovering), "the journal was away at the first repair");
+    world.clock.turn_back(2 * DAY_MICROS);
+    let settled = until_settled(&world, &session);
+    assert_eq!(lines(&settled), with_marker(&IN_LOG, "marker interrupted"));
 }
 
 #[test]
