@@ -12,7 +12,7 @@ mod mutant;
 mod point;
 mod process;
 
-pub use mutant::{MUTANTS, Mutant, planted};
+pub use mutant::{FOUND_BY_SIMULATION, MUTANTS, Mutant, planted};
 pub use point::{POINTS, counts, fail_next, hit, panic_next};
 pub use process::within;
 #[cfg(feature = "inject")]

@@ -122,6 +122,17 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant { name: "no_sync", bites: &[] },
 ];
 
+/// Mutants that show only in a process that continues after a fault. No rule finds them; the simulation does.
+pub const FOUND_BY_SIMULATION: &[&str] = &[
+    "durable_append_is_not_told",
+    "waiting_message_is_forgotten",
+    "outage_clears_slot_early",
+    "unreadable_log_has_nothing",
+    "slot_is_lent_twice",
+    "reserved_slot_is_lost",
+    "failed_repair_is_forgotten",
+];
+
 /// Whether the mutant is planted. Always false in a shipped build.
 #[cfg(not(feature = "inject"))]
 #[inline(always)]

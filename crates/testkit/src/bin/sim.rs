@@ -171,7 +171,7 @@ fn traces(count: u64) {
 /// Plants each mutant in a process of its own and looks for the first world that shows it.
 fn mutants(report: &mut Report) -> anyhow::Result<()> {
     let mut found = 0;
-    for name in HUNTED {
+    for name in HUNTED.iter().chain(fault::FOUND_BY_SIMULATION) {
         let hunting = Command::new(std::env::current_exe()?)
             .args(["--hunt", &HUNT_MAX.to_string()])
             .env("EVERTURN_MUTANT", name)

@@ -383,16 +383,6 @@ fn tidy_the_contract_is_complete() {
 
 /// Mutants that only a power cut can tell from the product: the crash campaign finds them, no test of a rule does.
 const FOUND_BY_POWER_CUTS: &[&str] = &["no_sync"];
-/// Mutants that show only in a process that continues after a fault. The simulation finds them.
-const FOUND_BY_SIMULATION: [&str; 7] = [
-    "durable_append_is_not_told",
-    "waiting_message_is_forgotten",
-    "outage_clears_slot_early",
-    "unreadable_log_has_nothing",
-    "slot_is_lent_twice",
-    "reserved_slot_is_lost",
-    "failed_repair_is_forgotten",
-];
 
 #[test]
 fn tidy_mutants_bite_rules_that_exist() {
@@ -407,7 +397,7 @@ fn tidy_mutants_bite_rules_that_exist() {
         let strangers = mutant.bites.iter().filter(|bitten| !ids.contains(**bitten));
         broken.extend(strangers.map(|bitten| format!("{} bites {bitten}, which is no rule", mutant.name)));
         let found_otherwise =
-            FOUND_BY_POWER_CUTS.contains(&mutant.name) || FOUND_BY_SIMULATION.contains(&mutant.name);
+            FOUND_BY_POWER_CUTS.contains(&mutant.name) || fault::FOUND_BY_SIMULATION.contains(&mutant.name);
         if mutant.bites.is_empty() && !found_otherwise {
             broken.push(format!("{} bites nothing", mutant.name));
         }
