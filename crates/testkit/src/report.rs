@@ -23,6 +23,14 @@ impl Report {
         }
     }
 
+    /// Prints a ratio of times, at most `bar` at full size and at most twice that in CI.
+    pub fn times(&mut self, name: &str, ratio: f64, bar: f64, full: bool) {
+        let twice = bar * 2.0;
+        let (limit, goal) =
+            if full { (bar, format!("<={bar}")) } else { (twice, format!("<={twice}(twice_{bar})")) };
+        self.line(name, format!("{ratio:.2}"), goal, ratio <= limit);
+    }
+
     /// Prints a figure that has no goal of its own.
     #[expect(clippy::print_stdout, reason = "figures are printed for people and CI")]
     pub fn note(&self, text: &str) {
