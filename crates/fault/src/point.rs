@@ -228,7 +228,7 @@ mod armed {
             return Err(io::Error::from_raw_os_error(nix::libc::EIO));
         }
         if PANICS.lock().unwrap_or_else(PoisonError::into_inner).take_if(|wanted| *wanted == name).is_some() {
-            panic!("the point {name} was told to");
+            panic!("injected panic at point {name}");
         }
         let Some(armed) = ARMED.as_ref() else { return Ok(()) };
         if armed.name != name || armed.at != count {
@@ -238,7 +238,7 @@ mod armed {
             Mode::Kill => end_with(Signal::SIGKILL),
             Mode::Freeze => end_with(Signal::SIGSTOP),
             Mode::Error => return Err(io::Error::from_raw_os_error(nix::libc::EIO)),
-            Mode::Panic => panic!("the point {name} was told to"),
+            Mode::Panic => panic!("injected panic at point {name}"),
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::verify::{Class, Judgement, Log, Violation, judge};
 
 /// Pause before a server that is away is asked again.
 const AWAY: Duration = Duration::from_millis(25);
-/// How long a session may stand still before it has come to rest, once everyone is done.
+/// How long a session may be idle with messages waiting, once every client is done.
 const REST_MAX: Duration = Duration::from_secs(60);
 /// Readers of each session.
 const READERS: u32 = 2;
@@ -101,7 +101,7 @@ impl Play {
         while let Some(ended) = clients.join_next().await {
             ended??;
         }
-        // Long queues are worked off at the same time.
+        // Several long queues take less time at once.
         for session in &sessions {
             self.resume_queue(*session).await;
         }
@@ -181,7 +181,7 @@ impl Play {
         drop(self.api.ask(Method::POST, &path, &json!({}), None).await);
     }
 
-    /// Waits until nothing happens in a session any more. Says no if it stands still for too long before that.
+    /// Waits until a session has no run and an empty queue. Returns whether it got there before it was idle for too long.
     async fn rests(&self, session: Uuid) -> bool {
         let (mut last, mut deadline) = (Value::Null, Instant::now() + REST_MAX);
         while Instant::now() < deadline {

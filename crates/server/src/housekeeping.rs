@@ -54,7 +54,7 @@ impl Housekeeping {
         let observed = match self.observed().await {
             Ok(observed) => observed,
             Err(reason) => {
-                tracing::error!(%reason, "cannot read the trash; the next hour tries again");
+                tracing::error!(%reason, "failed to update time in trash, retrying in an hour");
                 return;
             }
         };
@@ -63,7 +63,7 @@ impl Housekeeping {
             let due = match self.hub.due_trash(keep, last).await {
                 Ok(due) => due,
                 Err(error) => {
-                    tracing::error!(reason = %error, "the trash cannot be looked at; the next hour tries again");
+                    tracing::error!(reason = %error, "failed to list the trash, retrying in an hour");
                     return;
                 }
             };
@@ -83,7 +83,7 @@ impl Housekeeping {
         }
     }
 
-    /// How long each session has been in the trash, by observed time.
+    /// Returns how long each session has been in the trash, by observed time.
     async fn observed(&self) -> Result<BTreeMap<SessionId, Duration>, String> {
         let (mut trashed, mut last) = (BTreeMap::new(), None);
         loop {

@@ -38,11 +38,11 @@ use crate::{
 
 /// Connections for appends, claims and whatever a message needs to be accepted.
 const CONNECTIONS_MAX: usize = 8;
-/// Connections for reads that may take long: search, pages, attachments. They never hold up an append.
+/// Connections for reads that may be slow: lists, counts, search, chats and attachments. Appends never wait for them.
 const READERS_MAX: usize = 6;
-/// How long such a read waits for a connection, and how long PostgreSQL may work on it. A reader that left does not cancel
-/// its statement, so that the limit also frees the connection.
+/// Maximum wait for such a connection.
 const READER_WAIT: Duration = Duration::from_secs(2);
+/// Statement timeout of reads. A canceled request does not cancel its statement; the timeout frees the connection.
 const READ_SECONDS_MAX: u32 = 10;
 /// Session options that must not depend on the defaults of the role or the database.
 const OPTIONS: &str = "-c plan_cache_mode=force_generic_plan -c default_transaction_isolation=read\\ committed \

@@ -257,7 +257,7 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         drop(self.requests.send(Request::Close(None)));
         if let Some(writer) = self.writer.take() {
-            // The thread ends by itself; a panic in it was its own report.
+            // The thread ends by itself.
             drop(writer.join());
         }
     }

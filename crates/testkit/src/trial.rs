@@ -304,8 +304,8 @@ impl Judge {
     }
 }
 
-/// Reports the violations that the judge counted, as figures of a trial. How much of everything it met is no bar here: a
-/// trial may last seconds.
+/// Reports the judge's violation counts as figures of a trial. Coverage is not checked, because a trial may last only
+/// seconds.
 pub fn violations(report: &mut Report, trial: &str, lines: &[String]) {
     for line in lines.iter().filter(|line| line.starts_with('#')) {
         report.note(line.trim_start_matches("# "));

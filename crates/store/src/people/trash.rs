@@ -1,5 +1,5 @@
-//! How long sessions have been in the trash by observed time. Erasing cannot be undone, so a clock that jumps must not
-//! cause it.
+//! Time that sessions have spent in the trash, counted across clock jumps. Erasing cannot be undone, so a clock that jumps
+//! must not cause it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ impl People {
     /// there by observed time. The first call trusts the clock.
     ///
     /// # Errors
-    /// When nothing could be kept.
+    /// Returns an error if the database cannot be written.
     pub fn observe_trash(
         &self,
         now: Time,

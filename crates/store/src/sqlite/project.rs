@@ -271,7 +271,7 @@ impl Projector {
     }
 }
 
-/// Returns a panic of `work` as a fault, so that the thread continues with the next session.
+/// Runs `work` and turns a panic into a fault, so that the thread survives.
 pub(super) fn caught<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().copied();

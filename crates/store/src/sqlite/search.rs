@@ -137,7 +137,7 @@ impl Search {
         Ok(search)
     }
 
-    /// Replaces the file by an empty one. `everturn.db` does not rely on it yet.
+    /// Replaces the file with an empty one. `everturn.db` does not rely on it yet.
     pub(super) fn begin_again(&mut self) -> Result<[u8; 16], Fault> {
         self.connection = None;
         remove(&self.path)?;

@@ -152,7 +152,7 @@ impl Writer {
             }
             drop(writer);
             drop(inbox);
-            // The projector ends once its channel is closed; a panic in it was its own report.
+            // The projector ends once its channel is closed.
             drop(projecting.join());
         })?;
         Ok(thread)

@@ -27,7 +27,7 @@ async fn readers_that_hang_hold_up_no_append() {
         let store = store.clone();
         tokio::spawn(async move { store.blob(store::blob::hash_of(&[number])).await })
     };
-    // Half of the readers disconnect while their statement runs; the others fail to get a connection.
+    // Half of the readers are canceled. Of the others, some hit the statement timeout and the rest get no connection.
     let readers: Vec<_> = (0..40).map(read).collect();
     for left in &readers[..20] {
         tokio::task::yield_now().await;

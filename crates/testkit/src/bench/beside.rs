@@ -1,6 +1,6 @@
 //! (j) how long an append takes while a backup and erasures run, and while an attachment is stored.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl Runs {
         Ok(took)
     }
 
-    /// Brings chunks while something else is done. Returns the seconds that this took, and the times of the appends.
+    /// Appends chunks while `work` runs. Returns the duration of `work` in seconds, and the append latencies.
     async fn go_on_beside(
         &mut self,
         work: impl FnOnce() -> Result<()> + Send + 'static,
@@ -138,8 +138,8 @@ impl Runs {
     }
 }
 
-/// How long appends take beside a backup: at 1 GB and more against the same store with nothing else to do, and at every size
-/// against a plain copy of as many bytes, because a disk with little bandwidth slows both.
+/// Measures append latency during backups, against a quiet store (bar at 1 GB and more) and against plain writes of the same
+/// size, because a disk with little bandwidth slows both.
 async fn beside_backup(
     bench: &mut Bench,
     directory: &Path,
@@ -210,7 +210,7 @@ impl Erasures {
         Self { wanted, over, task }
     }
 
-    /// How many sessions were erased.
+    /// Stops the task and returns the number of erased sessions.
     async fn end(self) -> Result<u32> {
         self.over.store(true, Ordering::Release);
         self.task.await?
@@ -223,7 +223,7 @@ fn back_up(data: &Path, copy: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file in synced steps with pauses, like a backup.
+/// Writes a file in synced steps with pauses, like a backup, and removes it.
 fn write_plainly(path: &Path, bytes: u64) -> Result<()> {
     let mut file = File::create(path)?;
     let step = vec![1; PLAIN_STEP];
@@ -233,10 +233,11 @@ fn write_plainly(path: &Path, bytes: u64) -> Result<()> {
         file.sync_data()?;
         std::thread::sleep(begun.elapsed());
     }
+    fs::remove_file(path)?;
     Ok(())
 }
 
-/// The longest gap in a stream while an upload is stored, against as long a time without one, and against a plain copy.
+/// Measures the longest gap in a stream during an upload, against no load and against plain writes.
 async fn beside_uploads(bench: &mut Bench, directory: &Path, runs: &mut Runs) -> Result<()> {
     let longest = |took: Vec<f64>| took.into_iter().fold(0.0, f64::max) + millis(CHUNK_EVERY);
     let (mut usual, mut plain, mut beside) = (Vec::new(), Vec::new(), Vec::new());

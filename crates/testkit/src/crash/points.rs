@@ -27,7 +27,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The word that arms a point with it.
+    /// Returns the mode's name in `EVERTURN_POINT`.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Kill => "kill",
@@ -175,8 +175,8 @@ impl Counted {
         cases
     }
 
-    /// Every point in every mode once, now at its first, now at its second, now at its last hit. One panic for each kind of
-    /// work on the store's threads.
+    /// Returns one kill, one cut and one error per point, at its first, second or last hit in turn, and one panic per kind
+    /// of work on the store's threads.
     pub fn some(&self) -> Vec<Case> {
         let mut by_point: BTreeMap<&'static str, Vec<(Life, u64)>> = BTreeMap::new();
         for (life, point, count) in &self.hits {
@@ -241,7 +241,7 @@ pub fn run(tally: &Tally, counted: &Counted, tools: &Tools, cases: Vec<Case>) ->
     Ok(missed.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// After a panic the process aborts, or continues without the work that panicked.
+/// Returns violations after a panic: the process must abort or reach its end.
 fn after_panic(ended: &Ended) -> Vec<String> {
     let panics = ended.errors.matches("panicked at").count();
     let aborted = ended.status.signal() == Some(nix::libc::SIGABRT);
@@ -282,7 +282,7 @@ fn one(tally: &Tally, counted: &Counted, tools: &Tools, place: &Place, case: Cas
         Mode::Kill => ended.was_killed() && !ended.reached_end(),
         Mode::Cut => frozen,
         Mode::Error => refused || ended.lines.iter().any(passed),
-        Mode::Panic => ended.errors.contains("was told to"),
+        Mode::Panic => ended.errors.contains("injected panic"),
     };
     let mut broken = if case.mode == Mode::Panic { after_panic(&ended) } else { while_working(&ended) };
     if case.mode == Mode::Error && !refused && !ended.reached_end() && broken.is_empty() {

@@ -75,7 +75,7 @@ fn files(world: &World, log: &[Entry]) -> Option<String> {
     Some(format!("C23 a message names {}, which is not stored", missing.0))
 }
 
-/// No run is going on or being recovered, so every slot is free.
+/// Checks that every slot is free: no run is open or being recovered by now.
 pub(crate) fn slots(world: &World) -> Option<String> {
     let [node] = world.nodes.as_slice() else { return None };
     if world.record().slots_hidden {
@@ -85,9 +85,9 @@ pub(crate) fn slots(world: &World) -> Option<String> {
     (usize::from(made) != free).then(|| format!("only {free} of {made} slots are free"))
 }
 
-/// P3: a page that stays open is told of every end.
+/// P3: an open list shows the newest state after every run.
 fn listed(world: &World, session: SessionId) -> Option<String> {
-    // A list tells of what happens on its own node.
+    // A list receives only the changes of its own node.
     let [node] = world.nodes.as_slice() else { return None };
     let number = node.running()?.number;
     let run = (*world.record().listed.get(&(number, session))?)?;

@@ -19,7 +19,7 @@ use store::{
 use super::slots::SimSlots;
 use super::world::World;
 
-/// Lag of a dead projector: more than a hub accepts.
+/// A lag above the limit of a hub.
 const LAG_MICROS: i64 = 60_000_000;
 
 /// What is wrong with one node's way to the store.
@@ -43,9 +43,9 @@ pub(crate) struct Line {
     pub(crate) cut_with_next: AtomicBool,
     /// The node drains: messages are kept and wait.
     pub(crate) held: AtomicBool,
-    /// The projector is dead: new entries do not reach list and search.
+    /// Projections report a lag above the hub's limit.
     pub(crate) lags: AtomicBool,
-    /// The projector died during the life of this process.
+    /// Projections lagged during the life of this process.
     pub(crate) lagged: AtomicBool,
 }
 

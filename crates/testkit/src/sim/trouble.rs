@@ -1,5 +1,5 @@
 //! What goes wrong: kills at any point, pauses, cut lines, full disks, lost answers, clocks that jump, slots that cannot
-//! be seen, dead projectors, drains. Then peace, in which everything must come to its end.
+//! be seen, lagging projections, drains. Then peace, in which everything must come to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,15 +18,15 @@ const LOOK_PAUSE: Duration = Duration::from_secs(5);
 /// Looks after which the clocks are set so far ahead that what waits for a journal is given up. It happens again: the
 /// jump itself can make a node lose a run, which waits for its journal from then on.
 const LOOKS_UNTIL_LATE: u64 = 20;
+const LATE_MICROS: i64 = 25 * 3_600 * 1_000_000;
 /// How far a clock jumps: a correction, or a machine that starts without knowing the date.
 const NEAR_MICROS: u64 = 60_000_000;
 const FAR_MICROS: u64 = 400 * 24 * 3_600 * 1_000_000;
 /// How long a look or a stop, and a drain, may wait in an outage.
-const STOP_PATIENCE: Duration = Duration::from_millis(200);
+const ASK_PATIENCE: Duration = Duration::from_millis(200);
 const DRAIN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long an append may be on its way back, and the list may be behind the log.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
-const LATE_MICROS: i64 = 25 * 3_600 * 1_000_000;
 
 /// Lives a world from its begin to its end.
 pub(crate) async fn live(world: &Arc<World>) {
@@ -74,7 +74,7 @@ pub(crate) async fn live(world: &Arc<World>) {
     check::all(world);
 }
 
-/// Waits until every run is over. Nobody opens the sessions: whoever created one may not know that it exists.
+/// Waits until every run has ended, without opening a session. Does nothing with more than one node.
 async fn recover_by_itself(world: &Arc<World>) {
     if world.nodes.len() > 1 {
         return;
@@ -95,7 +95,7 @@ fn is_open(world: &World, run: &OpenRun) -> bool {
     !world.log(run.session).iter().any(of)
 }
 
-/// Loses the answer to the append that ends a run, in a process that is healthy otherwise and goes on.
+/// Loses the answer to the append that ends a run. The process is healthy otherwise and continues.
 async fn lose_an_answer(world: &Arc<World>, node: &Node) {
     node.line.forget_next_end.store(true, Ordering::Relaxed);
     client::live(world.clone(), 1 + world.below(2)).await;
@@ -103,7 +103,7 @@ async fn lose_an_answer(world: &Arc<World>, node: &Node) {
     node.line.forget_next_end.store(false, Ordering::Relaxed);
 }
 
-/// Kills a node in the middle of a run. At the next start the answer to its repair is lost, and nobody opens the session.
+/// Kills a node during a run. After the restart, the answer to the first append that starts a run is lost.
 async fn fail_to_repair(world: &Arc<World>, node: &Node) {
     let mut people = JoinSet::new();
     people.spawn(client::live(world.clone(), 1));
@@ -177,7 +177,7 @@ async fn trouble(world: &Arc<World>, node: &Node) {
         9 | 10 => die_in_an_outage(world, node).await,
         11 => {
             node.line.lags.store(true, Ordering::Relaxed);
-            world.met("a projector died");
+            world.met("projections lagged");
             world.pause(15_000).await;
             node.line.lags.store(false, Ordering::Relaxed);
         }
@@ -203,7 +203,7 @@ async fn hide_slots(world: &Arc<World>, node: &Node) {
     }
 }
 
-/// A run's output goes to its slot, sometimes after the log has it already. Then the node dies.
+/// A run's output goes to its slot, sometimes after the log has it already. Then the node usually dies.
 async fn die_in_an_outage(world: &Arc<World>, node: &Node) {
     node.line.cut_with_next.store(world.chance(60), Ordering::Relaxed);
     world.pause(2_000).await;
@@ -251,17 +251,17 @@ async fn look_at_all(world: &Arc<World>, node: &Node) {
     let sessions = world.record().sessions.clone();
     for session in sessions {
         let looking = async { hub.open(session).view().await };
-        drop(tokio::time::timeout(STOP_PATIENCE, process.run(looking)).await);
+        drop(tokio::time::timeout(ASK_PATIENCE, process.run(looking)).await);
     }
 }
 
-/// Stops whatever is going on in every session.
+/// Stops the run of every session.
 async fn stop_all(world: &Arc<World>, node: &Node) {
     let Some(Up { process, hub, .. }) = node.running() else { return };
     let sessions = world.record().sessions.clone();
     for session in sessions {
         let stop = async { hub.open(session).submit(Command::Stop { run: None, device: None }).await };
-        drop(tokio::time::timeout(STOP_PATIENCE, process.run(stop)).await);
+        drop(tokio::time::timeout(ASK_PATIENCE, process.run(stop)).await);
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) struct Record {
     pub(crate) slots_hidden: bool,
     /// Whether a clock jumped by more than a minute.
     pub(crate) jumped_far: bool,
-    /// The run that the list of each process shows as going on in a session.
+    /// The open run of each session in the list of each process.
     pub(crate) listed: BTreeMap<(u64, SessionId), Option<RunId>>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Node {
     /// What its clock is off by.
     pub(crate) skew_micros: Arc<AtomicI64>,
     up: Mutex<Option<Up>>,
-    /// Whether a process starts: a data directory has one.
+    /// Whether a process is starting. A data directory allows one process at a time.
     starts: AtomicBool,
 }
 
@@ -312,7 +312,7 @@ impl Node {
     }
 }
 
-/// Notes what the list of a process shows, as a page does that stays open.
+/// Records the list of a process, like a page that stays open.
 async fn watch_list(world: Arc<World>, mut list: hub::ListFollower, process: u64) {
     loop {
         match list.next().await.as_deref() {
@@ -322,7 +322,7 @@ async fn watch_list(world: Arc<World>, mut list: hub::ListFollower, process: u64
             Ok(Change::Gone { session, .. }) => {
                 world.record().listed.remove(&(process, *session));
             }
-            // A reader that missed something would read the list anew; one of a hub that is gone has nothing to read.
+            // After a gap the page would reload; after the hub ends there is nothing to show.
             Err(_) => return world.record().listed.retain(|(of, _), _| *of != process),
         }
     }

@@ -275,7 +275,8 @@ fn one(tally: &Tally, tools: &Tools, place: &Place, case: Case<'_>) -> anyhow::R
     let ended = child.end()?;
     disk.map_or(Ok(()), disk::Disk::power_on)?;
     let met = match case.mode {
-        Mode::Kill | Mode::Panic => ended.was_killed(),
+        Mode::Kill => ended.was_killed(),
+        Mode::Panic => ended.errors.contains("injected panic"),
         Mode::Cut => frozen,
         Mode::Error => ended.lines.iter().any(|line| match line {
             Line::Refused { .. } => true,

@@ -1,5 +1,5 @@
-//! A data directory that lost a file or some of its bytes, and every command on it: a server starts only with every
-//! acknowledged entry, or says that a session is damaged, or does not start.
+//! Damages a data directory and runs `doctor`, `verify`, `backup` and `serve` on it. A server that starts serves every
+//! acknowledged entry, or the server or `verify` reports the damage.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ const SESSIONS: usize = 4;
 const TURNS: usize = 3;
 const FILES: [&str; 3] = ["everturn.db", "people.db", "search.db"];
 
-/// What is done to a file.
+/// A way to damage a file.
 #[derive(Debug, Clone, Copy)]
 enum Damage {
     Removed,
@@ -35,14 +35,14 @@ enum Damage {
     Zeroed(u64),
 }
 
-/// One case: a file, or its write-ahead log, and what is done to it.
+/// A file, or its write-ahead log, and its damage.
 #[derive(Debug, Clone)]
 struct Case {
     file: String,
     damage: Damage,
 }
 
-/// A store, and what it holds.
+/// An undamaged store and its logs.
 struct Sound {
     setup: Setup,
     token: String,
@@ -59,7 +59,7 @@ struct Found {
     broken: Vec<String>,
 }
 
-/// Every case on every command.
+/// Damages a store in every way and checks each command on it.
 ///
 /// # Errors
 /// When the binary cannot be run.
@@ -97,7 +97,7 @@ fn cases(sound: &Sound, killed: bool, flips: u64) -> Vec<Case> {
             if name == file {
                 damages.push(Damage::Foreign);
             }
-            // Nothing tells a bit of a user's name that flips.
+            // `people.db` has no checksums, so a flipped bit may go unnoticed.
             if name == file && file != "people.db" {
                 for _ in 0..flips {
                     damages.push(Damage::Flipped(dice.below(1_000_000)));
@@ -137,7 +137,7 @@ impl Sound {
 fn stop(server: &mut crate::trial::Process) -> anyhow::Result<()> {
     let id = nix::unistd::Pid::from_raw(i32::try_from(server.0.id())?);
     nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM)?;
-    ensure!(server.0.wait()?.success(), "the server does not stop");
+    ensure!(server.0.wait()?.success(), "the server exited with a failure");
     Ok(())
 }
 
@@ -182,7 +182,7 @@ fn one(found: &mut Found, sound: &Sound, case: &Case) -> anyhow::Result<()> {
     let damaged = health["store"]["damaged"].as_u64().unwrap_or(0);
     let mut different = Vec::new();
     for (session, log) in &sound.logs {
-        // A run or a title may have been added since; what was acknowledged must stand at the beginning.
+        // The server may have added entries, such as a title, after the acknowledged ones.
         let same = entries(&client, session).is_ok_and(|now| now.starts_with(log));
         if !same {
             different.push(session.clone());
