@@ -32,6 +32,7 @@ use crate::directory::{DataDirectory, Database, Left};
 use crate::sqlite::{Fault, wal};
 
 pub use credentials::{Credential, NewCredential};
+pub use drafts::Draft;
 pub use gateway::{GatewayPairing, GatewayPeer, GatewayTaken, PAIRING_LASTS_MICROS};
 pub use models::{KeptModel, MODELS_MAX};
 pub use passkeys::{PASSKEYS_MAX, Passkey};
@@ -46,7 +47,7 @@ pub const PEOPLE_FILE: &str = "people.db";
 /// Marks a file as ours: "EvTp".
 const APPLICATION_ID: i64 = 0x4576_5470;
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("people/schema.sql"),
     include_str!("people/projects.sql"),
     include_str!("people/secrets.sql"),
@@ -55,6 +56,7 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("people/settings.sql"),
     include_str!("people/gateway.sql"),
     include_str!("people/trash.sql"),
+    include_str!("people/revisions.sql"),
 ];
 const VERSION: usize = MIGRATIONS.len();
 /// How long a change waits for another process that changes the file.

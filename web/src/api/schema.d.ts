@@ -1888,10 +1888,22 @@ export interface components {
             at: number;
         };
         DraftBody: {
+            /**
+             * Format: int64
+             * @description The revision that this text replaces. If it is not the newest one, nothing is kept. Without it, the text replaces any.
+             */
+            base?: number | null;
             /** @description What the device calls itself, so that it knows its own words when they come back. */
             device: string;
-            /** @description At most 256 KiB; an empty one is forgotten. */
+            /** @description At most 256 KiB. */
             text: string;
+        };
+        DraftKept: {
+            /**
+             * Format: int64
+             * @description The `base` of the next change.
+             */
+            revision: number;
         };
         /**
          * Format: int64
@@ -1902,7 +1914,7 @@ export interface components {
          * @description What went wrong, as a word that programs can rely on.
          * @enum {string}
          */
-        ErrorCode: "another_log" | "attachment_not_found" | "bad_model" | "bad_name" | "bad_passkey" | "bad_password" | "bad_place" | "bad_request" | "bad_setting" | "bad_tag" | "bad_title" | "beyond_end" | "busy" | "ceremony_over" | "damaged" | "doubtful" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_passkeys_here" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "not_scratch" | "nothing_to_compact" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "on_postgres" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "set_in_environment" | "set_in_file" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_models" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
+        ErrorCode: "another_log" | "attachment_not_found" | "bad_model" | "bad_name" | "bad_passkey" | "bad_password" | "bad_place" | "bad_request" | "bad_setting" | "bad_tag" | "bad_title" | "beyond_end" | "busy" | "ceremony_over" | "damaged" | "doubtful" | "draft_changed" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_passkeys_here" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "not_scratch" | "nothing_to_compact" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "on_postgres" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "set_in_environment" | "set_in_file" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_models" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
         /** @description One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes. */
         Event: {
             /** @description The session began. `after` is the session that its author left behind. */
@@ -5314,11 +5326,13 @@ export interface operations {
             };
         };
         responses: {
-            204: {
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["DraftKept"];
+                };
             };
             default: {
                 headers: {

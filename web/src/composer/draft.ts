@@ -6,7 +6,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { ask, Refused } from "../api/client";
 import { DEVICE } from "../live/store";
 import { useKnown } from "../shell/use";
-import { meet, type Written } from "./meet";
+import { isLate, meet, type Written } from "./meet";
 
 /** So long after the last key the server is told. */
 const PAUSE = 500;
@@ -55,30 +55,42 @@ export function useDraft(session: string): Draft {
     },
     [session],
   );
-  const heard = useRef(told);
+  const heard = useRef<typeof told>(undefined);
+  const revision = useRef<number | undefined>(undefined);
+  // Requests are sent one after the other.
+  const sending = useRef(Promise.resolve());
   useEffect(() => {
-    if (told === undefined || told === heard.current) return;
+    if (told === undefined || told === heard.current || isLate(told, revision.current)) return;
     heard.current = told;
+    revision.current = told.revision;
     if (told.device !== DEVICE) put(meet(newest.current, told.text));
   }, [told, put]);
   const { text, base } = written;
   useEffect(() => {
-    if (text === base || !open) return;
-    let wait = PAUSE;
-    let timer = setTimeout(tell, wait);
-    async function tell() {
+    if (text === base || !open || told === undefined) return;
+    let left = false;
+    let timer = setTimeout(tell, PAUSE);
+    function tell() {
+      sending.current = sending.current.then(send);
+    }
+    async function send() {
+      if (left) return;
       try {
-        await ask("PUT", `/sessions/${session}/draft`, { body: { text, device: DEVICE } });
+        const body = { text, base: revision.current, device: DEVICE };
+        const kept = await ask<{ revision: number }>("PUT", `/sessions/${session}/draft`, { body });
+        revision.current = kept.revision;
         put({ text: newest.current.text, base: text });
       } catch (error) {
-        // One that the server will not take stays on this device.
+        // A draft that the server refuses stays on this device. If another device changed it, the server tells how.
         if (error instanceof Refused && !error.passes) return;
-        wait = AGAIN;
-        timer = setTimeout(tell, wait);
+        if (!left) timer = setTimeout(tell, AGAIN);
       }
     }
-    return () => clearTimeout(timer);
-  }, [session, text, base, open, put]);
+    return () => {
+      left = true;
+      clearTimeout(timer);
+    };
+  }, [session, text, base, open, told, put]);
   const write = useCallback((text: string) => put({ text, base: newest.current.base }), [put]);
   return { text, write, kept: text === base ? "server" : room ? "here" : "nowhere" };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { meet } from "./meet";
+import { isLate, meet } from "./meet";
 
 test("a field that was not touched follows the other device", () => {
   expect(meet({ text: "", base: "" }, "half a")).toEqual({ text: "half a", base: "half a" });
@@ -17,6 +17,15 @@ test("what both wrote apart is kept, both of it", () => {
   expect(text).toContain("here");
   expect(text).toContain("there");
   expect(base).toBe("there");
+});
+
+test("a change that arrives after a newer one is late", () => {
+  expect(isLate({ revision: 3, device: "phone" }, undefined)).toBe(false);
+  expect(isLate({ revision: 3, device: "phone" }, 2)).toBe(false);
+  expect(isLate({ revision: 3, device: "phone" }, 3)).toBe(true);
+  expect(isLate({ revision: 2, device: "phone" }, 3)).toBe(true);
+  // The server was restored from a backup.
+  expect(isLate({ revision: 1, device: null }, 3)).toBe(false);
 });
 
 test("hearing the same again changes nothing", () => {

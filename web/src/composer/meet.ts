@@ -7,6 +7,14 @@ export interface Written {
   base: string;
 }
 
+/** Returns whether a change that the server tells is older than what is known. The first frame of a connection never is. */
+export function isLate(
+  told: { revision: number; device: string | null },
+  known: number | undefined,
+): boolean {
+  return told.device !== null && known !== undefined && told.revision <= known;
+}
+
 /** What becomes of a field when the server tells what it has. */
 export function meet({ text, base }: Written, told: string): Written {
   const untouched = text === base;

@@ -6,6 +6,8 @@ import type { Entry, Line, Problem, State } from "../log/types";
 export interface Draft {
   session: string;
   text: string;
+  /** Counts the changes of the draft. */
+  revision: number;
   device: string | null;
 }
 

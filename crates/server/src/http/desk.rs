@@ -14,7 +14,7 @@ use hub::{
     ListRow, SearchQuery, SessionHandle, Shelf, SystemClock, TagCount, Trouble,
 };
 use session::{BlobHash, ChatKey, Message, ProjectId, RunId, Seq, SessionId, Time, TurnId, UserId};
-use store::people::{By, Credential, Kind, People, PeopleError, Role, Scope};
+use store::people::{By, Credential, Draft, Kind, People, PeopleError, Role, Scope};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -39,6 +39,7 @@ pub(crate) struct DraftChange {
     user: UserId,
     pub(crate) session: SessionId,
     pub(crate) text: String,
+    pub(crate) revision: u64,
     /// Where it is written, as that place calls itself.
     pub(crate) device: String,
 }
@@ -379,19 +380,28 @@ impl Desk {
     }
 
     /// What this user is writing in a session.
-    pub(crate) fn draft(&self, session: SessionId) -> Result<Option<String>, Problem> {
+    pub(crate) fn draft(&self, session: SessionId) -> Result<Draft, Problem> {
         Ok(self.people().draft(self.user(), session)?)
     }
 
-    /// Keeps what this user is writing in a session, and tells his other devices.
-    pub(crate) async fn put_draft(&self, session: Uuid, text: String, device: String) -> Result<(), Problem> {
+    /// Replaces this user's draft of a session, if `base` is its revision or left out, and tells the user's other devices.
+    pub(crate) async fn put_draft(
+        &self,
+        session: Uuid,
+        text: String,
+        device: String,
+        base: Option<u64>,
+    ) -> Result<u64, Problem> {
         let session = self.session(session).await?.session();
-        let change = Arc::new(DraftChange { user: self.user(), session, text, device });
-        let kept = change.clone();
-        self.desks.aside(move |people| people.put_draft(kept.user, session, &kept.text)).await?;
+        let (user, kept) = (self.user(), text.clone());
+        let put = self.desks.aside(move |people| people.put_draft(user, session, &kept, base)).await?;
+        let Some(revision) = put else {
+            let detail = "The draft was changed on another device. Nothing was kept. The live socket delivers the newer text.";
+            return Err(Problem::new(ErrorCode::DraftChanged, detail));
+        };
         // Nobody else may be looking.
-        drop(self.desks.0.drafts.send(change));
-        Ok(())
+        drop(self.desks.0.drafts.send(Arc::new(DraftChange { user, session, text, revision, device })));
+        Ok(revision)
     }
 
     /// What this user writes in a session from now on, on any device.
@@ -410,8 +420,8 @@ impl Desk {
                     // What was missed may have been the last there is; what is kept tells.
                     Err(broadcast::error::RecvError::Lagged(_)) => {
                         let kept = desks.aside(move |people| people.draft(user, session)).await;
-                        let text = kept.ok().flatten().unwrap_or_default();
-                        let change = DraftChange { user, session, text, device: String::new() };
+                        let Draft { text, revision } = kept.unwrap_or_default();
+                        let change = DraftChange { user, session, text, revision, device: String::new() };
                         return Some((Arc::new(change), (desks, changes)));
                     }
                     Err(broadcast::error::RecvError::Closed) => return None,

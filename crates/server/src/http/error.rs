@@ -55,6 +55,7 @@ error_codes! {
     CeremonyOver = "ceremony_over", GONE, "It must be begun again";
     Damaged = "damaged", INTERNAL_SERVER_ERROR, "The session's log is damaged";
     Doubtful = "doubtful", SERVICE_UNAVAILABLE, "It is not known whether it was kept";
+    DraftChanged = "draft_changed", CONFLICT, "The draft was changed elsewhere";
     EmptyMessage = "empty_message", UNPROCESSABLE_ENTITY, "A message needs text or an attachment";
     Forbidden = "forbidden", FORBIDDEN, "You may not do that";
     ForeignHost = "foreign_host", MISDIRECTED_REQUEST, "This server does not go by that name";

@@ -47,14 +47,15 @@ impl Page {
         }
     }
 
-    /// The next thing of a kind; heartbeats and lines of the list are passed over.
+    /// The next thing of a kind; heartbeats, drafts and lines of the list are passed over.
     fn told(&mut self, kind: &str) -> Value {
         loop {
             let told = self.any();
             if !told[kind].is_null() {
                 return told[kind].clone();
             }
-            assert!(told["heartbeat"].is_object() || told["line"].is_object(), "{told} came, not {kind}");
+            let passed = ["heartbeat", "draft", "line"].iter().any(|other| told[other].is_object());
+            assert!(passed, "{told} came, not {kind}");
         }
     }
 
@@ -196,15 +197,40 @@ fn a_draft_is_kept_and_told_to_the_other_devices_of_who_writes_it() {
     page.say(&json!({ "follow": { "session": session } }));
     let mut frames = [page.any(), page.any()];
     frames.sort_by_key(|frame| frame["draft"].is_null());
-    assert_eq!(frames[0]["draft"], json!({ "session": session, "text": "half a", "device": null }));
+    let kept = json!({ "session": session, "text": "half a", "revision": 1, "device": null });
+    assert_eq!(frames[0]["draft"], kept);
     stage.must("PUT", &path, &json!({ "text": "half a thought", "device": "phone" }));
     let told = page.told_of("draft");
-    assert_eq!(told, json!({ "session": session, "text": "half a thought", "device": "phone" }));
-    stage.must("PUT", &path, &json!({ "text": "", "device": "phone" }));
+    assert_eq!(
+        told,
+        json!({ "session": session, "text": "half a thought", "revision": 2, "device": "phone" })
+    );
+    let emptied = stage.must("PUT", &path, &json!({ "text": "", "base": 2, "device": "phone" }));
+    assert_eq!(emptied, json!({ "revision": 3 }));
     assert_eq!(page.told_of("draft")["text"], "");
-    let mut later = Page::open(&stage, &stage.client.token);
-    later.say(&json!({ "follow": { "session": session } }));
-    assert!(!later.any()["snapshot"].is_null(), "nothing is being written any more");
+}
+
+#[test]
+fn a_late_draft_replaces_no_newer_one() {
+    let stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    let path = format!("/sessions/{session}/draft");
+    let put = |text: &str, base: u64| {
+        let body = json!({ "text": text, "base": base, "device": "laptop" });
+        stage.client.ask("PUT", &path, &body).unwrap()
+    };
+    assert_eq!(put("from nowhere", 7).status, 409, "there is no revision 7");
+    assert_eq!(put("half a", 0).status, 200);
+    assert_eq!(put("", 1).status, 200, "sent");
+    // What was typed before the message was sent arrives after it.
+    for base in [0, 1] {
+        let late = put("half a", base);
+        assert_eq!((late.status, late.body["code"].as_str()), (409, Some("draft_changed")));
+    }
+    let mut page = Page::open(&stage, &stage.client.token);
+    page.say(&json!({ "follow": { "session": session } }));
+    let told = page.told_of("draft");
+    assert_eq!((told["text"].as_str(), told["revision"].as_u64()), (Some(""), Some(2)));
 }
 
 #[test]

@@ -5,33 +5,51 @@ use session::{SessionId, UserId};
 
 use super::{By, People, PeopleError, blob};
 
+/// What a user is writing in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Draft {
+    pub text: String,
+    /// How often it was replaced.
+    pub revision: u64,
+}
+
 impl People {
-    /// What a user is writing in a session.
+    /// Returns what a user is writing in a session. A draft that was never written is empty and has revision 0.
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn draft(&self, user: UserId, session: SessionId) -> Result<Option<String>, PeopleError> {
+    pub fn draft(&self, user: UserId, session: SessionId) -> Result<Draft, PeopleError> {
         let connection = self.reading();
         let mut select =
-            connection.prepare_cached("SELECT text FROM drafts WHERE user = ? AND session = ?")?;
-        Ok(select.query_row(params![blob(user), session.0.as_bytes()], |row| row.get(0)).optional()?)
+            connection.prepare_cached("SELECT text, revision FROM drafts WHERE user = ? AND session = ?")?;
+        let draft = |row: &rusqlite::Row<'_>| Ok(Draft { text: row.get(0)?, revision: row.get(1)? });
+        let found = select.query_row(params![blob(user), session.0.as_bytes()], draft).optional()?;
+        Ok(found.unwrap_or_default())
     }
 
-    /// Keeps what a user is writing in a session, in place of what he wrote before; nothing when it is empty.
+    /// Replaces what a user is writing in a session, and returns the new revision. If `base` is given and is not the
+    /// revision at hand, nothing is replaced.
     ///
     /// # Errors
     /// When nothing could be kept.
-    pub fn put_draft(&self, user: UserId, session: SessionId, text: &str) -> Result<(), PeopleError> {
+    pub fn put_draft(
+        &self,
+        user: UserId,
+        session: SessionId,
+        text: &str,
+        base: Option<u64>,
+    ) -> Result<Option<u64>, PeopleError> {
+        // An empty draft keeps its row: its revision must not start again.
+        let sql = "INSERT INTO drafts (user, session, text, revision)
+                   SELECT ?1, ?2, ?3, 1
+                   WHERE coalesce(?4, 0) = 0 OR EXISTS (SELECT 1 FROM drafts WHERE user = ?1 AND session = ?2)
+                   ON CONFLICT (user, session) DO UPDATE
+                   SET text = excluded.text, revision = drafts.revision + 1
+                   WHERE ?4 IS NULL OR drafts.revision = ?4
+                   RETURNING revision";
         self.write(|connection| {
-            if text.is_empty() {
-                let sql = "DELETE FROM drafts WHERE user = ? AND session = ?";
-                connection.prepare_cached(sql)?.execute(params![blob(user), session.0.as_bytes()])?;
-            } else {
-                let sql = "INSERT INTO drafts (user, session, text) VALUES (?, ?, ?)
-                           ON CONFLICT (user, session) DO UPDATE SET text = excluded.text";
-                connection.prepare_cached(sql)?.execute(params![blob(user), session.0.as_bytes(), text])?;
-            }
-            Ok(())
+            let put = params![blob(user), session.0.as_bytes(), text, base];
+            Ok(connection.prepare_cached(sql)?.query_row(put, |row| row.get(0)).optional()?)
         })
     }
 

@@ -282,7 +282,7 @@ fn an_erased_draft_is_in_no_file() {
     let directory = TempDir::new().unwrap();
     let people = People::open(&enter(directory.path()).unwrap(), NOW).unwrap();
     let draft = "herons at the lake ".repeat(20);
-    people.put_draft(UserId::FIRST, session_id(1), &draft).unwrap();
+    people.put_draft(UserId::FIRST, session_id(1), &draft, None).unwrap();
     let holds = || {
         files(directory.path())
             .values()

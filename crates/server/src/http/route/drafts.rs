@@ -1,7 +1,7 @@
 //! What a user is writing and has not sent, for his other devices. The live socket tells of it.
 
-use axum::http::StatusCode;
-use serde::Deserialize;
+use axum::Json;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 use uuid::Uuid;
@@ -23,27 +23,35 @@ pub(crate) fn add(gate: Gate) -> Gate {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct DraftBody {
-    /// At most 256 KiB; an empty one is forgotten.
+    /// At most 256 KiB.
     text: String,
+    /// The revision that this text replaces. If it is not the newest one, nothing is kept. Without it, the text replaces any.
+    base: Option<u64>,
     /// What the device calls itself, so that it knows its own words when they come back.
     device: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct DraftKept {
+    /// The `base` of the next change.
+    revision: u64,
 }
 
 /// Keeps what the caller is writing in a session, and tells the caller's other devices.
 #[utoipa::path(put, path = "/api/v1/sessions/{session}/draft", tag = "messages", params(("session" = Uuid, Path)),
     request_body = DraftBody, security(("token" = [])),
-    responses((status = 204), (status = "default", body = Problem)))]
+    responses((status = 200, body = DraftKept), (status = "default", body = Problem)))]
 async fn put(
     desk: Desk,
     AtPath(session): AtPath<Uuid>,
     Body(body): Body<DraftBody>,
-) -> Result<StatusCode, Problem> {
+) -> Result<Json<DraftKept>, Problem> {
     if body.text.len() > DRAFT_BYTES_MAX || body.device.len() > DEVICE_BYTES_MAX {
         return Err(Problem::new(
             ErrorCode::TooLarge,
             "A draft has at most 256 KiB. It is kept where it is.",
         ));
     }
-    desk.put_draft(session, body.text, body.device).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let revision = desk.put_draft(session, body.text, body.device, body.base).await?;
+    Ok(Json(DraftKept { revision }))
 }

@@ -13,6 +13,7 @@ use futures_util::{FutureExt, SinkExt, StreamExt};
 use hub::{Change, Followed, Follower, ListFollower, Shelf};
 use serde::{Deserialize, Serialize};
 use session::{Hash, Seq, Session, SessionId};
+use store::people::Draft;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
@@ -94,6 +95,8 @@ enum Told<'a> {
     Draft {
         session: Uuid,
         text: &'a str,
+        /// Counts the changes of the draft. A lower one than the last is late.
+        revision: u64,
         device: Option<&'a str>,
     },
     /// Changes of the list were missed; it is followed anew.
@@ -278,10 +281,13 @@ fn store(desk: &Desk) -> impl futures_util::Stream<Item = Message> + Send + 'sta
 fn drafts(desk: &Desk, session: Uuid) -> impl futures_util::Stream<Item = Message> + Send + 'static {
     // From before what is kept is read, so that no change falls in between.
     let changes = desk.follow_draft(SessionId(session));
-    let kept = desk.draft(SessionId(session)).ok().flatten();
-    let kept = kept.map(|text| Told::Draft { session, text: &text, device: None }.frame());
-    let changes = changes
-        .map(move |change| Told::Draft { session, text: &change.text, device: Some(&change.device) }.frame());
+    let kept = desk.draft(SessionId(session)).ok();
+    let kept = kept
+        .map(|Draft { text, revision }| Told::Draft { session, text: &text, revision, device: None }.frame());
+    let changes = changes.map(move |change| {
+        let (text, device) = (&change.text, Some(change.device.as_str()));
+        Told::Draft { session, text, revision: change.revision, device }.frame()
+    });
     stream::iter(kept).chain(changes)
 }
 
