@@ -87,15 +87,16 @@ fn answer_of(stage: &Stage, session: &str) -> String {
 }
 
 #[test]
-fn a_needle_of_the_first_turn_is_known_at_turn_500() {
+fn a_needle_of_the_first_turn_is_known_a_thousand_turns_later() {
     let model = Recall::new();
     let stage = Stage::asking(model.url.clone(), 1_000_000);
     let session = stage.client.create().unwrap();
     stage.answered(&session, "turn 0 needle-heron");
-    for turn in 1..500 {
+    for turn in 1..1_000 {
         stage.answered(&session, &format!("turn {turn}"));
+        assert_eq!(model.newest().turns.len(), turn + 1);
     }
-    assert_eq!(model.newest().turns, (0..500).collect::<Vec<_>>());
+    assert_eq!(model.newest().turns, (0..1_000).collect::<Vec<_>>());
     assert!(answer_of(&stage, &session).contains("needle-heron"));
     assert_eq!(model.summaries(), 0);
 }
