@@ -6,6 +6,7 @@ mod bare;
 mod beside;
 mod catalog;
 mod corpus;
+mod erasing;
 mod figures;
 mod load;
 mod memory;
@@ -30,7 +31,7 @@ pub use figures::Size;
 type Section = fn(&mut Bench) -> Result<()>;
 
 /// The sections, in the order in which they run.
-const SECTIONS: [(char, Section); 8] = [
+const SECTIONS: [(char, Section); 9] = [
     ('a', speed::measure),
     ('c', recovery::measure),
     ('d', opening::measure),
@@ -39,6 +40,7 @@ const SECTIONS: [(char, Section); 8] = [
     ('g', memory::measure),
     ('i', verifying::measure),
     ('j', beside::measure),
+    ('k', erasing::measure),
 ];
 
 /// One run of the bench.
@@ -86,7 +88,7 @@ impl Bench {
                 letter => letter.unwrap_or(' '),
             };
             if SECTIONS.iter().all(|(section, _)| *section != letter) {
-                bail!("no section {name}; there are a b c d e f g h i j");
+                bail!("no section {name}; there are a b c d e f g h i j k");
             }
             self.runs.extend(name.strip_prefix('a').and_then(|runs| runs.parse::<usize>().ok()));
             sections.push(letter);
