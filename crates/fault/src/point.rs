@@ -11,6 +11,9 @@ pub const POINTS: &[&str] = &[
     // Opening a store.
     "store.lock",
     "store.open",
+    "store.spawn",
+    "reader.connect",
+    "reader.read",
     "wal.before_rewrite",
     "wal.before_sync",
     "wal.after_sync",

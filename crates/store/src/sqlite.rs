@@ -297,7 +297,8 @@ impl Shared {
             Some(connection) => connection,
             None => connect_to_read(&self.database())?,
         };
-        let result = work(self, &mut connection);
+        let result =
+            fault::hit("reader.read").map_err(Fault::from).and_then(|()| work(self, &mut connection));
         // A connection that met an error is not used again.
         if result.is_ok() {
             self.connections.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
@@ -325,6 +326,12 @@ fn no_connection(error: rusqlite::Error) -> Fault {
     }
 }
 
+/// Starts a thread of the store.
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    fault::hit("store.spawn")?;
+    std::thread::Builder::new().name(name.to_owned()).spawn(work)
+}
+
 fn connect_to_write(path: &Path) -> Result<Connection, Fault> {
     let connection = Connection::open(path)?;
     // Closing after an error must not touch the files; a sound store is folded together by name.
@@ -350,6 +357,7 @@ fn connect_to_write(path: &Path) -> Result<Connection, Fault> {
 }
 
 fn connect_to_read(path: &Path) -> Result<Connection, Fault> {
+    fault::hit("reader.connect")?;
     // A connection is one thread's at a time, so that SQLite need not take a lock at every step.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(no_connection)?;

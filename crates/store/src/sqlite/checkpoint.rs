@@ -13,7 +13,7 @@ use crate::directory::{Database, Left};
 
 use super::request::{Request, answer_with};
 use super::writer::Writer;
-use super::{Fault, WRITER_BUSY_MAX, no_connection, open_files};
+use super::{Fault, WRITER_BUSY_MAX, no_connection, open_files, spawn};
 
 /// Pages of the log, not folded yet, after which the thread beside is asked.
 const BESIDE_PAGES: i64 = 250;
@@ -61,7 +61,7 @@ impl Checkpointer {
         let database = database.to_owned();
         // In each life of the writing thread the file is opened anew: nobody knows why it died.
         let mut connection = Some((life, connect(&database).and_then(open_files)?));
-        let thread = std::thread::Builder::new().name("everturn-fold".to_owned()).spawn(move || {
+        let thread = spawn("everturn-fold", move || {
             while let Ok(life) = asks.recv() {
                 let open = match connection.take().filter(|(of, _)| *of == life) {
                     Some((_, open)) => Ok(open),

@@ -19,7 +19,7 @@ use super::request::Request;
 use super::search::Search;
 use super::source::{Findable, Inherited, Source};
 use super::tail::TailSession;
-use super::{Fault, Shared, connect_to_read, index, open_files};
+use super::{Fault, Shared, connect_to_read, index, open_files, spawn};
 
 /// Entries and bytes of one pack: large enough to compress well, small enough to read a page from.
 const PACK_ENTRIES_MAX: usize = 4_096;
@@ -144,7 +144,7 @@ pub(super) fn start(
     let mut projector =
         Projector { shared, search, requests, connection, tidy_asked: 0, remake, remakes_failed: 0 };
     projector.note_search();
-    let thread = std::thread::Builder::new().name("everturn-project".to_owned()).spawn(move || {
+    let thread = spawn("everturn-project", move || {
         let work = AssertUnwindSafe(|| while projector.go_on(&receiver).is_ok() {});
         if catch_unwind(work).is_err() {
             // Without this thread, lag would hold every run; the next start recovers.

@@ -26,7 +26,7 @@ use super::project::{self, Projection, Work};
 use super::request::{Answer, Failure, Outcome, PackedSnapshot, Quick, Request, answer_with};
 use super::search::Search;
 use super::tail::Tail;
-use super::{Fault, Settings, Shared, connect_to_write, erase, index, load, migrate, put, read, wal};
+use super::{Fault, Settings, Shared, connect_to_write, erase, index, load, migrate, put, read, spawn, wal};
 
 /// What is known of a session that is being written.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl Writer {
         let (projector, projecting) = project::start(shared, search, requests)?;
         writer.projector = Some(projector);
         writer.forget_doomed()?;
-        let thread = std::thread::Builder::new().name("everturn-store".to_owned()).spawn(move || {
+        let thread = spawn("everturn-store", move || {
             if catch_unwind(AssertUnwindSafe(|| writer.run(&inbox))).is_err() {
                 // Without this thread no write is answered; the next start recovers.
                 tracing::error!("the writing thread of the store panicked; the process ends");
