@@ -170,10 +170,14 @@ fn one(found: &mut Found, sound: &Sound, case: &Case) -> anyhow::Result<()> {
     run(&["doctor"])?;
     let verified = run(&["verify"])?.status.success();
     let backed_up = run(&["backup", &home.path().join("copy").to_string_lossy()])?.status.success();
-    let Ok(server) = setup.serve() else {
-        found.refused += 1;
+    let check_log = || -> anyhow::Result<()> {
         let log = fs::read_to_string(setup.home.join("serve.log"))?;
         ensure!(!log.contains("panicked"), "serve panics: {log}");
+        Ok(())
+    };
+    let Ok(server) = setup.serve() else {
+        found.refused += 1;
+        check_log()?;
         ensure!(!backed_up || case.file.starts_with("search"), "serve refuses what backup copied");
         return Ok(());
     };
@@ -189,6 +193,7 @@ fn one(found: &mut Found, sound: &Sound, case: &Case) -> anyhow::Result<()> {
         }
     }
     drop(server);
+    check_log()?;
     let verified_after = run(&["verify"])?.status.success();
     if different.is_empty() {
         found.as_before += 1;
