@@ -172,7 +172,9 @@ export function readingScenes(stage) {
     put("shared_answer", batch.map(tagOf), await textsOf(page, `${TURN} .parts .prose`));
     put("shared_tool_result", strings, await textsOf(page, `${TURN} .parts .open pre`));
     put("shared_tool_name", [tool], plain(await textsOf(page, `${TURN} .parts .row .mono`)));
-    put("shared_error", [refused], plain(await textsOf(page, `${TURN} [data-marker=failed]`)));
+    // The words of a provider are not shown to strangers.
+    const failed = plain(await textsOf(page, `${TURN} [data-marker=failed]`));
+    put("shared_error", ["The answer failed."], failed.includes(refused) ? "" : failed);
   }
 
   async function timeline(page, session, { title, refused, tool, strings }) {
