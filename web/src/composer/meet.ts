@@ -7,7 +7,7 @@ export interface Written {
   base: string;
 }
 
-/** Returns whether a change that the server tells is older than what is known. The first frame of a connection never is. */
+/** Returns whether a change is older than the known revision. The first frame of a connection is always current. */
 export function isLate(
   told: { revision: number; device: string | null },
   known: number | undefined,

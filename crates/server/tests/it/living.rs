@@ -219,10 +219,12 @@ fn a_late_draft_replaces_no_newer_one() {
         let body = json!({ "text": text, "base": base, "device": "laptop" });
         stage.client.ask("PUT", &path, &body).unwrap()
     };
-    assert_eq!(put("from nowhere", 7).status, 409, "there is no revision 7");
+    for base in [7, 1 << 63, u64::MAX] {
+        assert_eq!(put("from nowhere", base).status, 409, "there is no revision {base}");
+    }
     assert_eq!(put("half a", 0).status, 200);
     assert_eq!(put("", 1).status, 200, "sent");
-    // What was typed before the message was sent arrives after it.
+    // Two requests from before the message was sent arrive after it.
     for base in [0, 1] {
         let late = put("half a", base);
         assert_eq!((late.status, late.body["code"].as_str()), (409, Some("draft_changed")));

@@ -5,7 +5,7 @@ use session::{SessionId, UserId};
 
 use super::{By, People, PeopleError, blob};
 
-/// What a user is writing in a session.
+/// The unsent text of a user in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Draft {
     pub text: String,
@@ -14,7 +14,7 @@ pub struct Draft {
 }
 
 impl People {
-    /// Returns what a user is writing in a session. A draft that was never written is empty and has revision 0.
+    /// Returns the draft of a user in a session. Before the first one is saved, it is empty and has revision 0.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -27,7 +27,7 @@ impl People {
         Ok(found.unwrap_or_default())
     }
 
-    /// Replaces what a user is writing in a session, and returns the new revision. If `base` is given and is not the
+    /// Replaces the draft of a user in a session and returns its new revision. If `base` is given and is not the
     /// revision at hand, nothing is replaced.
     ///
     /// # Errors
@@ -39,6 +39,8 @@ impl People {
         text: &str,
         base: Option<u64>,
     ) -> Result<Option<u64>, PeopleError> {
+        // No draft has a revision that a database cannot hold.
+        let Ok(base) = base.map(i64::try_from).transpose() else { return Ok(None) };
         // An empty draft keeps its row: its revision must not start again.
         let sql = "INSERT INTO drafts (user, session, text, revision)
                    SELECT ?1, ?2, ?3, 1
