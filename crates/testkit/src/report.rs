@@ -23,12 +23,12 @@ impl Report {
         }
     }
 
-    /// Prints a ratio of times, at most `bar` at full size and at most twice that in CI.
-    pub fn times(&mut self, name: &str, ratio: f64, bar: f64, full: bool) {
+    /// Prints a time, or a ratio of times: at most `bar` at full size, and at most twice that in CI.
+    pub fn at_most(&mut self, name: &str, value: f64, bar: f64, full: bool) {
         let twice = bar * 2.0;
         let (limit, goal) =
-            if full { (bar, format!("<={bar}")) } else { (twice, format!("<={twice}(twice_{bar})")) };
-        self.line(name, format!("{ratio:.2}"), goal, ratio <= limit);
+            if full { (bar, format!("≤{bar}")) } else { (twice, format!("≤{twice}(twice_{bar})")) };
+        self.line(name, rounded(value), goal, value <= limit);
     }
 
     /// Prints a figure that has no goal of its own.
@@ -46,5 +46,13 @@ impl Report {
             println!("{name} short: {}", self.short.join(" "));
         }
         self.short.is_empty()
+    }
+}
+
+pub(crate) fn rounded(value: f64) -> String {
+    match value.abs() {
+        large if large >= 100.0 => format!("{value:.0}"),
+        middle if middle >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
     }
 }

@@ -75,15 +75,7 @@ async fn fill(store: &SqliteStore, bytes: u64) -> Result<Vec<Log>> {
         log.end_turn(turn, run);
         corpus::append(store, [log]).await?;
     }
-    let mut author = Author::new(4);
-    let mut doomed = corpus::logs(store, DOOMED).await?;
-    for log in &mut doomed {
-        for _ in 0..DOOMED_TURNS {
-            let (message, answer) = (author.text(SAID_BYTES), author.text(SAID_BYTES));
-            log.turn(&message, [answer.as_str()]);
-        }
-        corpus::append(store, [log]).await?;
-    }
+    let doomed = corpus::prose(store, &mut Author::new(4), DOOMED, DOOMED_TURNS, SAID_BYTES).await?;
     store.settle().await?;
     Ok(doomed)
 }

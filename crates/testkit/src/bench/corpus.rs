@@ -12,7 +12,7 @@ use session::{
 };
 use store::{Append, Claim, Claiming, LogStore, Snapshot, Urgency};
 
-use super::prose::Random;
+use super::prose::{Author, Random};
 
 /// Sessions claimed at once.
 const CLAIMS: usize = 2_048;
@@ -40,6 +40,25 @@ pub(crate) async fn logs(store: &dyn LogStore, count: usize) -> Result<Vec<Log>>
             let seed = logs.len() as u64;
             logs.push(Log::new(claim?, clock.now(), seed));
         }
+    }
+    Ok(logs)
+}
+
+/// Makes sessions of prose, with so many turns and so many bytes in each message and each answer.
+pub(crate) async fn prose(
+    store: &dyn LogStore,
+    author: &mut Author,
+    sessions: usize,
+    turns: usize,
+    said_bytes: usize,
+) -> Result<Vec<Log>> {
+    let mut logs = logs(store, sessions).await?;
+    for log in &mut logs {
+        for _ in 0..turns {
+            let (message, answer) = (author.text(said_bytes), author.text(said_bytes));
+            log.turn(&message, [answer.as_str()]);
+        }
+        append(store, [log]).await?;
     }
     Ok(logs)
 }

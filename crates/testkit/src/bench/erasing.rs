@@ -61,15 +61,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
 
 /// Fills a store with sessions of prose, and waits until they are indexed.
 async fn fill(store: &SqliteStore, bytes: usize) -> Result<Vec<SessionId>> {
-    let mut author = Author::new(5);
-    let mut logs = corpus::logs(store, bytes / (TURNS * SAID_BYTES * 2)).await?;
-    for log in &mut logs {
-        for _ in 0..TURNS {
-            let (message, answer) = (author.text(SAID_BYTES), author.text(SAID_BYTES));
-            log.turn(&message, [answer.as_str()]);
-        }
-        corpus::append(store, [log]).await?;
-    }
+    let sessions = bytes / (TURNS * SAID_BYTES * 2);
+    let logs = corpus::prose(store, &mut Author::new(5), sessions, TURNS, SAID_BYTES).await?;
     store.settle().await?;
     Ok(logs.iter().map(corpus::Log::session).collect())
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Bench;
+use crate::report::rounded;
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,13 +44,7 @@ impl Bench {
 
     /// A time, or a ratio of times, that must be at most `bar`.
     pub(crate) fn at_most(&mut self, name: &str, value: f64, bar: f64) {
-        let twice = bar * 2.0;
-        match self.size {
-            Size::Brief | Size::Ci => {
-                self.report.line(name, rounded(value), format!("≤{twice}(twice_{bar})"), value <= twice)
-            }
-            Size::Full => self.report.line(name, rounded(value), format!("≤{bar}"), value <= bar),
-        }
+        self.report.at_most(name, value, bar, self.size == Size::Full);
     }
 
     /// A size that must be at most `bar` on every machine.
@@ -60,14 +55,6 @@ impl Bench {
     /// A figure without a bar of its own.
     pub(crate) fn note(&self, name: &str, value: f64, about: &str) {
         self.report.note(&format!("{name} {} {about}", rounded(value)));
-    }
-}
-
-fn rounded(value: f64) -> String {
-    match value.abs() {
-        large if large >= 100.0 => format!("{value:.0}"),
-        middle if middle >= 1.0 => format!("{value:.2}"),
-        _ => format!("{value:.4}"),
     }
 }
 

@@ -299,16 +299,22 @@ fn r6_a_marker_of_a_day_settles_without_a_look_at_the_journal() {
     assert_eq!(world.view(&session), settled);
 }
 
+/// A session whose run was interrupted while its journal was away and the clock two days ahead. The clock is right again.
+fn interrupted_by_a_clock_ahead(world: &mut World) -> (SessionHandle, Hidden) {
+    let (session, _, slot) = die_in_an_outage(world);
+    let hidden = Hidden::hide(world, slot);
+    world.clock.advance(2 * DAY_MICROS);
+    world.start();
+    let session = reopened(world, &session);
+    assert!(world.log(&session).iter().any(is_recovering), "the journal was away at the first repair");
+    world.clock.turn_back(2 * DAY_MICROS);
+    (session, hidden)
+}
+
 #[test]
 fn r6_a_clock_that_was_ahead_costs_no_output() {
     let mut world = World::new();
-    let (session, _, slot) = die_in_an_outage(&mut world);
-    let hidden = Hidden::hide(&world, slot);
-    world.clock.advance(2 * DAY_MICROS);
-    world.start();
-    let session = reopened(&world, &session);
-    assert!(world.log(&session).iter().any(is_recovering), "the journal was away at the first repair");
-    world.clock.turn_back(2 * DAY_MICROS);
+    let (session, hidden) = interrupted_by_a_clock_ahead(&mut world);
     hidden.put_back();
     let healed = until_settled(&world, &session);
     assert_eq!(lines(&healed), with_marker(&WHOLE, "marker recovered"));
@@ -317,13 +323,7 @@ fn r6_a_clock_that_was_ahead_costs_no_output() {
 #[test]
 fn r6_a_marker_of_a_clock_that_was_ahead_settles_when_its_journal_is_gone() {
     let mut world = World::new();
-    let (session, _, slot) = die_in_an_outage(&mut world);
-    let _hidden = Hidden::hide(&world, slot);
-    world.clock.advance(2 * DAY_MICROS);
-    world.start();
-    let session = reopened(&world, &session);
-    assert!(world.log(&session).iter().any(is_recovering), "the journal was away at the first repair");
-    world.clock.turn_back(2 * DAY_MICROS);
+    let (session, _hidden) = interrupted_by_a_clock_ahead(&mut world);
     let settled = until_settled(&world, &session);
     assert_eq!(lines(&settled), with_marker(&IN_LOG, "marker interrupted"));
 }
