@@ -41,7 +41,7 @@ pub use answer::{AnswerLimits, answer};
 pub use history::{History, NoHistory, Unreadable};
 pub use limits::RunLimits;
 pub use memory::{CompletedTurn, Handover, Memory, MemoryError, Taken, TaskState};
-pub use model::{Model, Prices};
+pub use model::{Density, Model, Prices};
 pub use outgoing::{Outgoing, Refused};
 pub use provider::{
     ApiKey, Decoder, Delta, Ending, Finish, KeySource, Provider, ProviderError, Question, ToolOffer, Wire,

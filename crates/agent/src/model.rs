@@ -1,5 +1,8 @@
 //! A model: whom to ask for it, how much it reads at once, and what it costs.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use session::Usage;
 
 use crate::provider::Provider;
@@ -19,6 +22,43 @@ pub struct Model {
     pub prices: Prices,
     /// Whether it is offered tools. Small models call them for no reason.
     pub uses_tools: bool,
+    /// Bytes of text per token, shared by all clones of this model.
+    pub density: Density,
+}
+
+/// Assumed and minimum bytes of text per token, in thousandths.
+const DENSITY_ASSUMED: u64 = 3_000;
+const DENSITY_MIN: u64 = 1_000;
+/// A count is used only for prompts of at least one fourth of the window. In shorter ones, instructions and tools distort it.
+const COUNTED_PARTS: usize = 4;
+
+/// Bytes of text per token, from the provider's last count of a long prompt. It starts at a cautious estimate for most
+/// languages and never exceeds it, because the next session may be in another language.
+#[derive(Debug, Clone)]
+pub struct Density(Arc<AtomicU64>);
+
+impl Default for Density {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(DENSITY_ASSUMED)))
+    }
+}
+
+impl Density {
+    /// Returns how many bytes of text `tokens` stand for.
+    pub(crate) fn bytes_of(&self, tokens: u64) -> usize {
+        let bytes = tokens.saturating_mul(self.0.load(Ordering::Relaxed)) / 1_000;
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Updates the density from the provider's token count of a prompt of `bytes` bytes.
+    pub(crate) fn count(&self, bytes: usize, tokens: u64, window_tokens: u64) {
+        // In bytes: tokens would not reach a fourth of the window any more after a count that was too dense.
+        let is_long = bytes >= self.bytes_of(window_tokens) / COUNTED_PARTS;
+        if tokens > 0 && is_long {
+            let density = (bytes as u64).saturating_mul(1_000) / tokens;
+            self.0.store(density.clamp(DENSITY_MIN, DENSITY_ASSUMED), Ordering::Relaxed);
+        }
+    }
 }
 
 /// Prices for a million tokens, in millionths of a currency; 0 when they are not known.
@@ -42,6 +82,20 @@ impl Prices {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_count_of_a_long_prompt_holds() {
+        let density = Density::default();
+        assert_eq!(density.bytes_of(1_000), 3_000);
+        density.count(700, 700, 1_000);
+        assert_eq!(density.bytes_of(1_000), 3_000, "the prompt was short");
+        density.count(800, 1_600, 1_000);
+        assert_eq!(density.bytes_of(1_000), 1_000, "no token has less than a byte");
+        density.count(750, 300, 1_000);
+        assert_eq!(density.bytes_of(1_000), 2_500);
+        density.count(2_000, 400, 1_000);
+        assert_eq!(density.bytes_of(1_000), 3_000);
+    }
 
     #[test]
     fn cost_is_rounded_up() {

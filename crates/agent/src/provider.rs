@@ -177,6 +177,15 @@ pub struct Question {
     pub output_tokens_max: u32,
 }
 
+impl Question {
+    /// Returns the bytes of text in the messages, tools and instructions.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let messages: usize = self.messages.iter().map(PromptMessage::size_bytes).sum();
+        let tools: usize = self.tools.iter().map(ToolOffer::size_bytes).sum();
+        messages + tools + self.instructions.as_deref().map_or(0, str::len)
+    }
+}
+
 /// A tool that the model may ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOffer {

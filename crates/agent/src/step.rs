@@ -148,6 +148,7 @@ impl<S: Sink> Step<'_, S> {
             }
         };
         if let Some(usage) = usage {
+            model.density.count(question.size_bytes(), usage.input_tokens, model.window_tokens);
             let usage = model.prices.priced(usage);
             self.spent.used(usage);
             self.sink.report(Progress::Usage(usage)).await?;

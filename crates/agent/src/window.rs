@@ -6,8 +6,6 @@ use session::{Prompt, PromptMessage, TurnId};
 use crate::model::Model;
 use crate::provider::{Question, ToolOffer};
 
-/// Bytes that one token stands for, at the least, in text of most languages: a cautious count without a tokenizer.
-const BYTES_PER_TOKEN: u64 = 3;
 /// Part of the window at which older turns are summarised, and what is left of it then, in percent.
 const FULL_PERCENT: usize = 75;
 const KEPT_PERCENT: usize = 40;
@@ -28,7 +26,7 @@ pub(crate) struct Window(usize);
 impl Window {
     pub(crate) fn new(model: &Model, instructions: Option<&str>, tools: &[ToolOffer]) -> Self {
         let tokens = model.window_tokens.saturating_sub(u64::from(model.output_tokens_max));
-        let bytes = usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX);
+        let bytes = model.density.bytes_of(tokens);
         let offered: usize = tools.iter().map(ToolOffer::size_bytes).sum();
         Self(bytes.saturating_sub(instructions.map_or(0, str::len) + offered))
     }

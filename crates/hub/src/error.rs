@@ -62,6 +62,7 @@ impl From<ClaimError> for CommandError {
             ClaimError::Deleted(session) => Self::Deleted(session),
             ClaimError::Exists(session) => Self::Exists(session),
             ClaimError::Held { .. } => Self::Moved,
+            ClaimError::Damaged { intact } => Self::Damaged { intact },
             ClaimError::Store(error) => error.into(),
         }
     }

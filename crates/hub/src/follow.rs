@@ -112,8 +112,8 @@ impl Follower {
             match &mut self.phase {
                 Phase::History => {
                     let page = self.read().await?;
-                    // A short page means that the end is near: join before reading the rest.
-                    if page < PAGE && self.history.is_empty() {
+                    // An empty page means that the end is reached.
+                    if page == 0 {
                         self.join().await?;
                     }
                 }

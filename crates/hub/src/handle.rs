@@ -1,5 +1,7 @@
 //! What others hold to submit to a session and to follow it.
 
+use std::collections::VecDeque;
+
 use session::{Command, RunId, Seq, Session, SessionId, Turn, TurnId, TurnView, View, fold_turn, turn_view};
 use store::TurnRow;
 use tokio::sync::oneshot;
@@ -14,6 +16,10 @@ use crate::runner::PromptRequest;
 
 /// Tries to reach a writer before giving up: each finds a writer that retired meanwhile.
 const TRIES_MAX: usize = 8;
+/// Turns read together.
+const TURNS_AT_ONCE_MAX: usize = 16;
+/// Maximum bytes of entries in a page of several turns; older turns go to the next page.
+const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// What is durable now that a command was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +141,8 @@ impl SessionHandle {
         Ok(session::view(&state))
     }
 
-    /// Turns that stand before `before`, newest last, as they are in the log.
+    /// Returns turns before `before` as they are in the log, newest last: at most `count`, and fewer if they are long. An
+    /// empty page means that there are no more.
     ///
     /// # Errors
     /// When there is no such session or it cannot be read.
@@ -146,11 +153,32 @@ impl SessionHandle {
         let before = before.filter(|turn| i64::try_from(turn.0).is_ok());
         let rows = store.turns(session, before, count).await?;
         let mut log = load::Stretches::new(store, session);
-        let mut turns = Vec::with_capacity(rows.len());
-        for row in rows.iter().rev() {
-            turns.extend(fold_row(&mut log, row).await?.as_ref().map(turn_view));
+        let mut turns = VecDeque::with_capacity(rows.len());
+        let mut bytes_kept = 0;
+        let (mut rest, mut at_once) = (rows.as_slice(), 1);
+        while !rest.is_empty() {
+            let (some, after) = rest.split_at(at_once.min(rest.len()));
+            rest = after;
+            // More at once, as long as they are short: turns often share a stretch of the log, which is read forwards.
+            at_once = (at_once * 2).min(TURNS_AT_ONCE_MAX);
+            let mut older = Vec::new();
+            for row in some.iter().rev() {
+                let before = log.bytes_added();
+                let turn = fold_row(&mut log, row).await?;
+                older.extend(turn.map(|turn| (turn_view(&turn), log.bytes_added() - before)));
+            }
+            for (turn, bytes) in older.into_iter().rev() {
+                bytes_kept += bytes;
+                if bytes_kept > PAGE_BYTES_MAX && !turns.is_empty() {
+                    return Ok(turns.into());
+                }
+                turns.push_front(turn);
+            }
+            if bytes_kept > PAGE_BYTES_MAX {
+                break;
+            }
         }
-        Ok(turns)
+        Ok(turns.into())
     }
 
     /// Receives entries in order after `after`: history, then live.

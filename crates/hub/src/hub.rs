@@ -639,7 +639,13 @@ async fn keep_house(shared: std::sync::Weak<Shared>) {
     }
 }
 
+/// Releases slots that a failing disk kept, then makes more if few are free.
 async fn grow_spool(shared: &Shared) {
+    if shared.spool.has_unreleased()
+        && let Err(error) = shared.spool.work(Spool::retry_releases).await.flatten()
+    {
+        tracing::debug!(%error, "spool slots still cannot be released");
+    }
     let (made, free) = shared.spool.counts();
     if free >= SLOTS_FREE_MIN || made >= shared.settings.slots_max {
         return;

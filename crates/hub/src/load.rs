@@ -68,11 +68,12 @@ pub(crate) struct Stretches<'a> {
     session: SessionId,
     /// What was read last, consecutive.
     stretch: Vec<Entry>,
+    bytes_added: usize,
 }
 
 impl<'a> Stretches<'a> {
     pub(crate) fn new(store: &'a dyn Store, session: SessionId) -> Self {
-        Self { store, session, stretch: Vec::new() }
+        Self { store, session, stretch: Vec::new(), bytes_added: 0 }
     }
 
     /// Adds the entries after `after` up to and including `end`.
@@ -90,10 +91,18 @@ impl<'a> Stretches<'a> {
                 }
             }
             let wanted = |entry: &&Entry| entry.seq > after && entry.seq <= end;
-            entries.extend(self.stretch.iter().filter(wanted).cloned());
+            for entry in self.stretch.iter().filter(wanted) {
+                self.bytes_added += entry.body.len();
+                entries.push(entry.clone());
+            }
             after = self.stretch.last().map_or(end, |last| last.seq);
         }
         Ok(())
+    }
+
+    /// Bytes of all entries added so far.
+    pub(crate) fn bytes_added(&self) -> usize {
+        self.bytes_added
     }
 
     fn has(&self, seq: Seq) -> bool {

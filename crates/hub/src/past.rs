@@ -1,12 +1,15 @@
 //! A session's log as people look at it: newest entry first, what was streamed put together, and single texts from it.
 
 use session::{Entry, Epoch, Event, RunId, Seq, Time};
+use store::ReadError;
 
 use crate::error::CommandError;
 use crate::handle::SessionHandle;
 
 /// Entries read in one go.
 const STRETCH: u64 = 2_048;
+/// Bytes of entries after which a page ends.
+const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Entries that are gone through for one page.
 const GONE_THROUGH_MAX: u64 = 65_536;
 /// Entries of one answer whose text is read at once: a search shows words of many.
@@ -80,7 +83,8 @@ impl Past {
 }
 
 impl SessionHandle {
-    /// The log before an entry, newest first: `count` lines, or fewer where a long answer was streamed.
+    /// Returns the log before an entry, newest first: at most `count` lines, and fewer if entries are large or a long answer
+    /// was streamed. Damaged entries are left out.
     ///
     /// # Errors
     /// When there is no such session or it cannot be read.
@@ -89,15 +93,30 @@ impl SessionHandle {
         let opened = store.open(self.session).await?;
         let end = before.map_or(opened.end.seq.0, |before| before.0.saturating_sub(1).min(opened.end.seq.0));
         let (mut past, mut left) = (Past { lines: Vec::new(), before: None }, end);
+        let (mut stretch, mut bytes) = (STRETCH, 0);
         while left > 0 && end - left < GONE_THROUGH_MAX {
-            let after = left.saturating_sub(STRETCH);
+            let after = left.saturating_sub(stretch);
             let wanted = usize::try_from(left - after).unwrap_or(usize::MAX);
-            let mut entries = store.read(opened.session, Seq(after), wanted).await?;
+            let mut entries = match store.read(opened.session, Seq(after), wanted).await {
+                Ok(entries) => entries,
+                Err(ReadError::Damaged { .. }) => Vec::new(),
+                Err(error) => return Err(error.into()),
+            };
+            if wanted > 1 && entries.last().is_none_or(|last| last.seq.0 < left) {
+                // The page ended early, because its entries are large or one is damaged. Read a shorter stretch.
+                stretch = (left - after) / 2;
+                continue;
+            }
             while let Some(entry) = entries.pop() {
                 // A line more is needed to know that the last one is whole.
                 if past.lines.len() >= count && streamed(&entry.event).is_none() {
                     return Ok(past);
                 }
+                let ends_page = streamed(&entry.event).is_none() && bytes >= PAGE_BYTES_MAX;
+                if ends_page {
+                    return Ok(past);
+                }
+                bytes += entry.body.len();
                 past.push(entry);
                 if past.lines.len() > count {
                     past.before = past.lines.pop().map(|line| line.last_seq().next());
@@ -105,6 +124,7 @@ impl SessionHandle {
                 }
             }
             left = after;
+            stretch = (stretch * 2).min(STRETCH);
         }
         if left == 0 {
             past.before = None;

@@ -89,7 +89,7 @@ impl Writer {
         let Some(at) = self.slots.iter().position(|(of, _)| *of == run) else { return };
         let (_, slot) = self.slots.swap_remove(at);
         if let Err(error) = self.shared.spool.release(slot, self.session) {
-            tracing::warn!(%slot, %error, "a spool slot stays reserved until the session is opened again");
+            tracing::warn!(%slot, %error, "spool slot not released yet");
         }
     }
 
@@ -129,5 +129,26 @@ mod tests {
         spool.release(kept, SESSION).expect("clear it");
         assert!(lend().is_none(), "a slot is released once");
         drop(again);
+    }
+
+    #[test]
+    fn a_slot_that_could_not_be_cleared_is_released_later() {
+        let directory = tempfile::tempdir().expect("make a directory");
+        let folder = directory.path().join("spool");
+        let spool = Arc::new(Spool::new(Arc::new(SlotDirectory(folder.clone()))));
+        spool.find_slots(1).expect("look for slots");
+        spool.grow(1).expect("make a slot");
+        let lent = LentSlot::of(&spool).expect("a slot is free");
+        let slot = lent.slot();
+        lent.keep(SESSION);
+        let away = directory.path().join("away");
+        std::fs::rename(&folder, &away).expect("take the disk away");
+        spool.release(slot, SESSION).expect_err("the disk is away");
+        assert!(spool.has_unreleased());
+        spool.retry_releases().expect_err("the disk is still away");
+        std::fs::rename(&away, &folder).expect("bring the disk back");
+        spool.retry_releases().expect("release it");
+        assert!(!spool.has_unreleased());
+        assert_eq!(spool.lend(), Some(slot));
     }
 }

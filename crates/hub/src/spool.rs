@@ -49,6 +49,8 @@ struct Slots {
     free: BTreeSet<u16>,
     /// Slots that the log of a session names, or may name.
     reserved: BTreeMap<u16, SessionId>,
+    /// Slots that no run needs any more and that could not be cleared.
+    unreleased: BTreeMap<u16, SessionId>,
     made: u16,
 }
 
@@ -87,7 +89,7 @@ impl Spool {
         let identity = self.medium.identity(fresh & SlotNo::SPOOL_MAX)?;
         let made = self.medium.made()?;
         let free = (1..=made).filter(|no| self.make_free(*no).unwrap_or(false)).collect();
-        *self.slots() = Slots { identity, free, reserved: BTreeMap::new(), made };
+        *self.slots() = Slots { identity, free, made, ..Slots::default() };
         Ok(())
     }
 
@@ -196,16 +198,48 @@ impl Spool {
     /// reserved for another session or belongs to another spool.
     ///
     /// # Errors
-    /// Returns an error if the disk refuses; the slot then stays reserved.
+    /// Returns an error if the disk refuses; the slot then stays reserved until [`Self::retry_releases`] succeeds.
     pub fn release(&self, slot: SlotNo, session: SessionId) -> io::Result<()> {
+        if !self.is_own(slot) {
+            return Ok(());
+        }
+        let released = self.try_release(slot, session);
+        let mut slots = self.slots();
+        match &released {
+            Ok(()) => drop(slots.unreleased.remove(&slot.no())),
+            Err(_) => drop(slots.unreleased.insert(slot.no(), session)),
+        }
+        released
+    }
+
+    /// Whether a slot could not be cleared, and waits for [`Self::retry_releases`].
+    pub fn has_unreleased(&self) -> bool {
+        !self.slots().unreleased.is_empty()
+    }
+
+    /// Tries again to release the slots that could not be cleared.
+    ///
+    /// # Errors
+    /// Returns an error if the disk still refuses.
+    pub fn retry_releases(&self) -> io::Result<()> {
+        let (identity, unreleased) = {
+            let slots = self.slots();
+            (slots.identity, slots.unreleased.clone())
+        };
+        unreleased.into_iter().try_for_each(|(no, session)| self.release(SlotNo::new(identity, no), session))
+    }
+
+    fn try_release(&self, slot: SlotNo, session: SessionId) -> io::Result<()> {
         let reserved = self.slots().reserved.get(&slot.no()).copied();
-        if !self.is_own(slot) || reserved.is_some_and(|of| of != session) {
+        if reserved.is_some_and(|of| of != session) {
             return Ok(());
         }
         let header = read_header(&*self.open(slot, Access::Read)?)?;
         let holds_output = header.is_some_and(|header| header.used && header.session == session);
         if reserved.is_some() || holds_output {
             self.clear(slot)?;
+            // Wipes what a clearing that failed halfway left.
+            self.make_free(slot.no())?;
             let mut slots = self.slots();
             slots.reserved.remove(&slot.no());
             slots.free.insert(slot.no());

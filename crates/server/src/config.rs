@@ -11,12 +11,17 @@ use anyhow::{Context, bail};
 use hub::AfterInterruption;
 use serde::{Deserialize, Serialize};
 use store::directory::{DataDirectory, LogsAt};
+use store::sqlite::OpenStoreError;
 use utoipa::ToSchema;
 
 use crate::file::make_private;
 
 pub(crate) use openid::{OpenIdConfig, RoleConfig};
 pub(crate) use platforms::{PlatformConfig, PlatformKind};
+
+/// A server waits this often, for this long, until another process leaves its data directory: 10 s in all.
+const LOCK_ATTEMPTS: usize = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 /// Everything that can be set. `docs/configuration.md` shows the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -306,12 +311,23 @@ impl Config {
         Ok(config)
     }
 
-    /// Enters the data directory alone, as a server does.
+    /// Enters the data directory alone, as a server does. Waits up to 10 s for another process to leave it.
     ///
     /// # Errors
-    /// Returns an error if another process uses it, or if a database or its write-ahead log is missing or damaged.
+    /// Returns an error if another process still uses it, or if a database or its write-ahead log is missing or damaged.
     pub(crate) fn enter(&self) -> anyhow::Result<DataDirectory> {
         self.make_data()?;
+        // Commands such as `everturn token` lock the directory for a moment.
+        for attempt in 0..LOCK_ATTEMPTS {
+            match DataDirectory::enter(&self.data, self.logs_at()) {
+                Err(OpenStoreError::InUse(_)) => {}
+                entered => return entered.with_context(|| format!("open {}", self.data.display())),
+            }
+            if attempt == 0 {
+                tracing::warn!(data = %self.data.display(), "data directory in use, waiting");
+            }
+            std::thread::sleep(LOCK_PAUSE);
+        }
         DataDirectory::enter(&self.data, self.logs_at())
             .with_context(|| format!("open {}", self.data.display()))
     }

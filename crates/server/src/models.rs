@@ -6,7 +6,7 @@ mod trying;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{AnswerLimits, ApiKey, KeySource, Model, Outgoing, Prices, Provider, Transport, Wire};
+use agent::{AnswerLimits, ApiKey, Density, KeySource, Model, Outgoing, Prices, Provider, Transport, Wire};
 use anyhow::{Context, bail};
 
 use crate::config::{ModelConfig, ProviderConfig, environment, micros};
@@ -51,6 +51,7 @@ fn make_with(config: &ModelConfig, key: Option<Arc<dyn KeySource>>, transport: &
             output_micros: micros(config.output_price),
         },
         uses_tools: config.tools,
+        density: Density::default(),
     }
 }
 

@@ -161,11 +161,17 @@ impl Tasks {
         upkeep::note_backup(&self.people, people::by(Some(user)), &to)?;
         let key = upkeep::KEY_NOT_INCLUDED;
         let to = to.display();
-        let told = if made.has_sessions() {
+        let mut told = if made.has_sessions() {
             format!("Copied {} sessions and {} attachments to {to}. {key}", made.sessions, made.attachments)
         } else {
             format!("Copied users, access and settings to {to}. {} {key}", upkeep::SESSIONS_ON_POSTGRES)
         };
+        if made.attachments_damaged > 0 {
+            let count = made.attachments_damaged;
+            told += &format!(
+                " {count} attachments are missing or damaged and are not in the backup. Run a verify to list them."
+            );
+        }
         Ok((TaskState::Done, told))
     }
 

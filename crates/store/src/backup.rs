@@ -2,7 +2,7 @@
 //! whole or not at all.
 //!
 //! The logs are copied in one read transaction, so that each session's copy is a beginning of its log, all of the same
-//! moment. What can be made anew (words for search) and what belongs to the machine (spool, the key of the secrets) is
+//! moment. What can be rebuilt (the search index) and what belongs to the machine (spool, the key of the secrets) is
 //! left out.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +19,8 @@ use sha2::{Digest, Sha256};
 use crate::blob::BlobDirectory;
 use crate::directory::{DataDirectory, Database, LogsAt};
 use crate::people::PEOPLE_FILE;
-use crate::sqlite;
 use crate::sqlite::disk::moment;
+use crate::sqlite::{self, Fault};
 
 const MANIFEST: &str = "backup.json";
 /// What the logs are called until they are whole.
@@ -48,6 +48,9 @@ pub struct Manifest {
     pub attachments: u64,
     /// Attachments of sessions that were erased while the backup was made.
     pub attachments_gone: u64,
+    /// Attachments that sessions use and that are missing or changed in the data directory.
+    #[serde(default)]
+    pub attachments_damaged: u64,
     files: BTreeMap<String, Fingerprint>,
 }
 
@@ -73,6 +76,8 @@ pub enum BackupError {
     Nothing(PathBuf),
     #[error("{path} is not a whole backup: {reason}", path = .0.display(), reason = .1)]
     NotWhole(PathBuf, String),
+    #[error("nothing was backed up, because {} is damaged; keep your older backups: {reason}", path.display())]
+    Damaged { path: PathBuf, reason: String },
     #[error("{0}")]
     Refused(String),
     #[error("{0}: {1}")]
@@ -142,6 +147,7 @@ fn fill(
     let mut files = BTreeMap::new();
     for name in databases.iter().map(|database| database.file()).filter(|name| data.join(name).exists()) {
         copy_database(&data.join(name), &to.join(name), name, progress)?;
+        check_copy(&data.join(name), &to.join(name))?;
         files.insert(name.to_owned(), fingerprint(&to.join(name))?);
     }
     let (mut sessions, mut names) = (0, BTreeSet::new());
@@ -156,14 +162,18 @@ fn fill(
         }
     }
     let (from, into) = (BlobDirectory::beside(data.join("blobs")), blobs(to)?);
-    let (mut attachments, mut attachments_gone) = (0, 0);
+    let (mut attachments, mut attachments_gone, mut attachments_damaged) = (0, 0, 0);
     for (done, name) in names.iter().enumerate() {
-        match from.get(&BlobHash(name.clone())).map_err(reading(&data.join("blobs")))? {
-            Some(bytes) => {
+        match from.get(&BlobHash(name.clone())) {
+            Ok(Some(bytes)) => {
                 into.put(&bytes).map_err(reading(&to.join("blobs")))?;
                 attachments += 1;
             }
-            None => attachments_gone += 1,
+            Ok(None) if !is_used(&data.join(sqlite::LOGS_FILE), name)? => attachments_gone += 1,
+            Err(error) if error.kind() != io::ErrorKind::InvalidData => {
+                return Err(reading(&data.join("blobs"))(error));
+            }
+            Ok(None) | Err(_) => attachments_damaged += 1,
         }
         progress("attachments", done as u64 + 1, names.len() as u64);
     }
@@ -174,6 +184,7 @@ fn fill(
         sessions,
         attachments,
         attachments_gone,
+        attachments_damaged,
         files,
     };
     let path = to.join(MANIFEST);
@@ -283,7 +294,7 @@ fn copy_database(from: &Path, to: &Path, name: &str, progress: Progress<'_>) -> 
     let failed = database(from);
     let source = open(from)?;
     source.busy_timeout(Duration::from_secs(5)).map_err(&failed)?;
-    // One read transaction over all steps: otherwise each write of others would begin the copy anew.
+    // One read transaction over all steps: otherwise each write of others would restart the copy.
     let snapshot = source.unchecked_transaction().map_err(&failed)?;
     snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(&failed)?;
     let mut target = Connection::open(to).map_err(database(to))?;
@@ -308,6 +319,27 @@ fn copy_database(from: &Path, to: &Path, name: &str, progress: Progress<'_>) -> 
     }
     target.close().map_err(|(_, error)| database(to)(error))?;
     sync_file(to)
+}
+
+/// Returns an error if SQLite finds the copy malformed, which it is if the original is. A damaged copy must not replace an
+/// older, intact backup.
+fn check_copy(original: &Path, copy: &Path) -> Result<(), BackupError> {
+    let damaged = |reason: String| BackupError::Damaged { path: original.to_owned(), reason };
+    let found = open(copy)?.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    match found {
+        Ok(found) if found == "ok" => Ok(()),
+        Ok(found) => Err(damaged(found)),
+        Err(error) if Fault::is_malformed(&error) => Err(damaged(error.to_string())),
+        Err(error) => Err(database(copy)(error)),
+    }
+}
+
+/// Returns whether a session uses the attachment now, or a message may still name it.
+fn is_used(logs: &Path, blob: &str) -> Result<bool, BackupError> {
+    let connection = open(logs)?;
+    connection.busy_timeout(Duration::from_secs(5)).map_err(database(logs))?;
+    let sql = "SELECT 1 FROM blob_uses WHERE blob = ?1 UNION ALL SELECT 1 FROM pending_blobs WHERE blob = ?1";
+    connection.prepare(sql).and_then(|mut used| used.exists([blob])).map_err(database(logs))
 }
 
 fn count(connection: &Connection, sql: &str) -> rusqlite::Result<u64> {

@@ -79,6 +79,7 @@ cases! { $
         many_sessions_share_a_batch
         appends_to_one_session_follow_each_other_in_a_batch
         pages_join_without_gap_or_double
+        a_page_ends_at_a_mebibyte
         a_cursor_beyond_the_end_is_an_error
         an_unknown_session_cannot_be_read_or_written
         packed_entries_read_the_same_as_before

@@ -2,7 +2,9 @@
 //! a file there: SQLite creates a missing write-ahead log silently, which would hide that the latest writes are
 //! gone. Stores, backups and verification take a [`DataDirectory`], so no other order compiles.
 //!
-//! The file `lock` holds one byte per database that says how the last process left it.
+//! For each database, the file `lock` holds one byte that says how the last process left it, and a record of how far its
+//! write-ahead log was committed. SQLite cannot tell a log that was cut after a transaction from a complete one; the record
+//! can.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,7 +17,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::people::{self, PEOPLE_FILE};
-use crate::sqlite::{Fault, LOGS_FILE, OpenStoreError, migrate, wal};
+use crate::sqlite::wal::{self, Committed};
+use crate::sqlite::{Fault, LOGS_FILE, OpenStoreError, migrate};
 
 /// The file whose lock says who uses the directory.
 const LOCK_FILE: &str = "lock";
@@ -51,6 +54,11 @@ impl Database {
             Self::Logs => 0,
             Self::People => 1,
         }
+    }
+
+    /// The offset of its commit record in the lock file.
+    fn committed_at(self) -> u64 {
+        16 + self.at() * Committed::BYTES as u64
     }
 
     /// Refuses a file of a newer version or of another program. Returns its schema; 0 if it has none yet.
@@ -130,7 +138,7 @@ struct Entered {
     logs: LogsAt,
     /// Whether `people.db` must already exist.
     had_people: bool,
-    /// Missing or emptied write-ahead logs, if the directory was entered for repair.
+    /// Write-ahead logs that are missing, empty or cut short, if the directory was entered for repair.
     lost: Vec<PathBuf>,
     /// The recorded state of each database. Kept here, because after a failed sync the file may show what is not durable.
     left: [Mutex<Left>; 2],
@@ -148,13 +156,14 @@ impl DataDirectory {
     /// Locks a directory for this process, and creates it if it does not exist.
     ///
     /// # Errors
-    /// Returns an error if another process uses it, if a database or its write-ahead log is missing, emptied or damaged,
-    /// or if a database is not ours or of a newer version. No file is changed then.
+    /// Returns an error if another process uses it; if a database is missing, empty or cut short; if its write-ahead log is
+    /// missing, empty, cut short or damaged; or if a database is not ours or of a newer version. No file is changed then.
     pub fn enter(path: &Path, logs: LogsAt) -> Result<Self, OpenStoreError> {
         let lock = take_lock(path)?;
         for database in logs.databases() {
             check_files(&lock, path, *database)?;
             check_log(&lock, path, *database)?;
+            check_size(path, *database)?;
         }
         Self::check_versions(path, lock, logs)
     }
@@ -231,7 +240,7 @@ impl DataDirectory {
         self.0.logs
     }
 
-    /// Missing or emptied write-ahead logs, if the directory was entered for repair.
+    /// Write-ahead logs that are missing, empty or cut short, if the directory was entered for repair.
     pub fn lost_logs(&self) -> &[PathBuf] {
         &self.0.lost
     }
@@ -270,6 +279,10 @@ impl DataDirectory {
         let Some(lock) = &self.0.lock else { return Ok(()) };
         let mut noted = self.left(database);
         fault::hit("use.before_note")?;
+        if left != Left::Logged {
+            // An older version of this program may fill the log next, without a record.
+            lock.write_all_at(&[0; Committed::BYTES], database.committed_at())?;
+        }
         lock.write_all_at(&[left.byte()], database.at())?;
         lock.sync_all()?;
         fault::hit("use.after_note")?;
@@ -298,15 +311,15 @@ impl DataDirectory {
         Ok(())
     }
 
-    /// Records that the write-ahead log has the latest writes. Called after a commit and before it is acknowledged; once
-    /// recorded, this costs nothing until the log is emptied.
-    pub(crate) fn note_commit(&self, database: Database) -> Result<(), Fault> {
-        let left = *self.left(database);
+    /// Records how far the write-ahead log is committed. Called after a commit and before it is acknowledged. The record is
+    /// not synced: after a power cut it may be older than the log, which is harmless.
+    pub(crate) fn note_commit(&self, database: Database, connection: &Connection) -> Result<(), Fault> {
+        let Some(lock) = &self.0.lock else { return Ok(()) };
         // A transaction that changed nothing leaves an empty log empty.
-        if left == Left::Logged || size_of(&database.log(self.path())) == 0 {
-            return Ok(());
-        }
-        self.note(database, Left::Logged)
+        let Some(committed) = Committed::of(connection, &database.log(self.path()))? else { return Ok(()) };
+        lock.write_all_at(&committed.to_bytes(), database.committed_at())?;
+        let left = *self.left(database);
+        if left == Left::Logged { Ok(()) } else { self.note(database, Left::Logged) }
     }
 }
 
@@ -329,6 +342,16 @@ fn left(lock: &File, database: Database) -> io::Result<Left> {
     let mut byte = [0];
     let count = lock.read_at(&mut byte, database.at())?;
     Ok(Left::read((count == 1).then_some(byte[0])))
+}
+
+/// Returns how far the last process committed the write-ahead log, or `None` if there is no valid record.
+fn recorded(lock: &File, database: Database) -> io::Result<Option<Committed>> {
+    let mut bytes = [0; Committed::BYTES];
+    match lock.read_exact_at(&mut bytes, database.committed_at()) {
+        Ok(()) => Ok(Committed::from_bytes(&bytes)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether the directory was used by a version that keeps users in a database.
@@ -375,11 +398,24 @@ fn check_log(lock: &File, path: &Path, database: Database) -> Result<(), Fault> 
         None => wal::check(&log),
         Some(lost) => Err(Fault::Refused(format!(
             "{} was not closed, and its write-ahead log {}, which held the latest writes, is {lost}; restore the log, or \
-             run `everturn repair` to continue without those writes",
+             run `everturn repair` to continue without those writes. If another SQLite program opened the database, it \
+             may have moved the log into it, and nothing is lost",
             database.file(),
             log.display()
         ))),
     }
+}
+
+/// Returns an error if a database lacks pages that its write-ahead log does not have either.
+fn check_size(path: &Path, database: Database) -> Result<(), Fault> {
+    let file = path.join(database.file());
+    if size_of(&file) == 0 || !wal::is_cut(&file, &database.log(path))? {
+        return Ok(());
+    }
+    Err(Fault::Refused(format!(
+        "{} is cut short: pages at its end are missing; restore a backup into an empty data directory",
+        file.display()
+    )))
 }
 
 /// Returns how a required write-ahead log was lost, if it was.
@@ -388,7 +424,12 @@ fn lost_log(lock: &File, log: &Path, database: Database) -> Result<Option<&'stat
         Left::Unknown | Left::Emptied | Left::Closed => None,
         Left::InUse => (!log.exists()).then_some("missing"),
         Left::Logged if !log.exists() => Some("missing"),
-        Left::Logged => (!wal::has_header(log)?).then_some("empty"),
+        Left::Logged => match Committed::read(log)? {
+            None => Some("empty"),
+            Some(found) => {
+                recorded(lock, database)?.and_then(|recorded| found.lacks(recorded).then_some("cut short"))
+            }
+        },
     })
 }
 

@@ -29,6 +29,10 @@ pub enum ClaimError {
     Exists(SessionId),
     #[error("node {node} holds the session and is alive")]
     Held { node: NodeId },
+    #[error(
+        "the log is damaged after entry {intact}; entries up to there can be read, and new ones are rejected"
+    )]
+    Damaged { intact: Seq },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -53,8 +53,9 @@ pub trait LogStore: Send + Sync + 'static {
     /// a power cut.
     fn append(&self, batch: Vec<Append>) -> BoxFuture<'_, Vec<Result<(), AppendError>>>;
 
-    /// Entries after `after`, in order, at most `limit` of them. Entries are checked against the chain; what stands
-    /// before a damaged one is given.
+    /// Returns entries after `after`, in order, at most `limit`. A page ends with the entry that brings it to
+    /// [`PAGE_BYTES`]; an empty page means the end of the log. Entries are checked against the chain. If one is damaged, the
+    /// page ends before it.
     fn read(
         &self,
         session: SessionId,
@@ -121,6 +122,27 @@ pub struct Health {
     pub dead: Option<String>,
     /// Whether the words for search cannot be trusted.
     pub search_off: bool,
+}
+
+/// Bytes of entries after which a page ends.
+pub const PAGE_BYTES: usize = 1024 * 1024;
+
+/// Reads a log after `after` to its end, page by page.
+///
+/// # Errors
+/// Returns the first [`ReadError`] of a page.
+pub async fn read_all(
+    store: &dyn LogStore,
+    session: SessionId,
+    mut after: Seq,
+) -> Result<Vec<Entry>, ReadError> {
+    let mut entries = Vec::new();
+    loop {
+        let page = store.read(session, after, usize::MAX).await?;
+        let Some(last) = page.last() else { return Ok(entries) };
+        after = last.seq;
+        entries.extend(page);
+    }
 }
 
 /// A store with all its seams.

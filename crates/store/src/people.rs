@@ -291,7 +291,7 @@ impl People {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let connection = writing.as_mut().ok_or(PeopleError::Closed)?;
         let made = work(connection)?;
-        self.directory.note_commit(Database::People)?;
+        self.directory.note_commit(Database::People, connection)?;
         checkpoint(connection, "PASSIVE")?;
         Ok(made)
     }
@@ -335,14 +335,13 @@ impl People {
         }
         self.directory.note_emptying(Database::People)?;
         checkpoint(&connection, "TRUNCATE")?;
-        drop(connection);
         let log = wal::path(&self.directory.path().join(PEOPLE_FILE));
-        let left = match std::fs::metadata(log).map_or(0, |log| log.len()) {
-            0 => Left::Closed,
+        if std::fs::metadata(log).is_ok_and(|log| log.len() > 0) {
             // Another process kept part of it in use.
-            _ => Left::Logged,
-        };
-        Ok(self.directory.note(Database::People, left)?)
+            return Ok(self.directory.note_commit(Database::People, &connection)?);
+        }
+        drop(connection);
+        Ok(self.directory.note(Database::People, Left::Closed)?)
     }
 
     /// Notes who brought a file.

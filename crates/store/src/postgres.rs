@@ -153,14 +153,14 @@ impl PostgresStore {
             .application_name("everturn reader");
         // A connection that died unnoticed is heard of by whoever asks it, and what he asked for is read again; asking
         // first would double the way to the server.
-        let manager = |config: &tokio_postgres::Config| {
+        let builder = |config: &tokio_postgres::Config| {
             let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
             Pool::builder(Manager::from_config(config.clone(), NoTls, fast))
         };
         let unreachable =
             |error: deadpool_postgres::BuildError| OpenStoreError::Unreachable(error.to_string());
-        let pool = manager(&config).max_size(CONNECTIONS_MAX).build().map_err(unreachable)?;
-        let readers = manager(&reading)
+        let pool = builder(&config).max_size(CONNECTIONS_MAX).build().map_err(unreachable)?;
+        let readers = builder(&reading)
             .max_size(READERS_MAX)
             .wait_timeout(Some(READER_WAIT))
             .runtime(deadpool_postgres::Runtime::Tokio1)

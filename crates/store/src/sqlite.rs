@@ -1,5 +1,5 @@
 //! The store for one machine: one SQLite file, WAL, `synchronous=FULL`, one connection that writes, many that read;
-//! beside it a file with the words for search, which can be made anew.
+//! beside it the search index, in a file that can be rebuilt.
 //!
 //! | file | question |
 //! | --- | --- |
@@ -14,6 +14,7 @@
 //! | `sqlite/find.rs` | which of them have the words? |
 //! | `sqlite/source.rs` | how is a whole log read for what is made from it? |
 //! | `sqlite/read.rs` | how are entries read back, from packs and tail? |
+//! | `sqlite/catalog.rs` | which sessions, turns and chats are there, and what waits? |
 //! | `sqlite/put.rs` | how is an attachment kept, without a commit waiting for it? |
 //! | `sqlite/erase.rs` | what is removed with a session? |
 //! | `sqlite/checkpoint.rs` | when is the write-ahead log folded into the file? |
@@ -21,12 +22,15 @@
 //! | `sqlite/beside.rs` | what can be asked of a store that is not opened? |
 //! | `sqlite/verify.rs` | is everything as it was written? |
 //! | `sqlite/repair.rs` | how does a session go on after damage? |
+//! | `sqlite/damage.rs` | which logs are known to be damaged? |
 //! | `sqlite/disk.rs` | is there room? |
 
 mod append;
 mod background;
 mod beside;
+mod catalog;
 mod checkpoint;
+mod damage;
 pub(crate) mod disk;
 mod erase;
 mod find;
@@ -49,7 +53,7 @@ mod writer;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -58,7 +62,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use session::{ChatKey, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId};
+use session::{ChatKey, Damage, Entry, MessageKey, NodeId, Seq, SessionId, Time, TurnId, UserId};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::blob::BlobDirectory;
@@ -75,6 +79,7 @@ pub use repair::{Repaired, RepairedSession, repair};
 pub use verify::{Trouble, TroubleKind, Verified, VerifyProgress, verify};
 
 pub(crate) use beside::raise_epochs;
+use damage::DamagedLogs;
 use request::{PackedSnapshot, Request};
 use tail::Tail;
 use writer::Writer;
@@ -158,8 +163,7 @@ struct Shared {
     blobs: BlobDirectory,
     blob_permits: Semaphore,
     lag_micros: AtomicI64,
-    /// Logs that are known to be damaged.
-    damaged: AtomicU64,
+    damaged: Mutex<DamagedLogs>,
     /// Whether the words for search cannot be written, and so not be trusted.
     search_off: AtomicBool,
     /// Why the store is not written to, if it is not.
@@ -205,7 +209,7 @@ impl SqliteStore {
             blobs,
             blob_permits: Semaphore::new(put::BLOB_WRITERS_MAX),
             lag_micros: AtomicI64::new(0),
-            damaged: AtomicU64::new(0),
+            damaged: Mutex::default(),
             search_off: AtomicBool::new(false),
             dead: Mutex::new(None),
         });
@@ -266,6 +270,17 @@ impl Drop for SqliteStore {
 impl Shared {
     fn tail(&self) -> MutexGuard<'_, Tail> {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn damaged(&self) -> MutexGuard<'_, DamagedLogs> {
+        self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records and logs damage found by a reader.
+    fn note_damage(&self, no: i64, session: SessionId, damage: &Damage) {
+        if self.damaged().note_read(no) {
+            tracing::error!(%session, %damage, "session log damaged");
+        }
     }
 
     fn database(&self) -> PathBuf {
@@ -360,6 +375,9 @@ fn connect_to_read(path: &Path) -> Result<Connection, Fault> {
     fault::hit("reader.connect")?;
     // A connection is one thread's at a time, so that SQLite need not take a lock at every step.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if !path.exists() {
+        return Err(Fault::Refused(format!("there is no store at {} yet", path.display())));
+    }
     let connection = Connection::open_with_flags(path, flags).map_err(no_connection)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(32);
@@ -384,7 +402,7 @@ impl LogStore for SqliteStore {
         let Claiming::Branch { from, at } = claiming else { return ask(None) };
         // What a branch shares never changes, so it is folded here, where no append waits for it.
         let shared = self.reading("begin a branch", move |shared, connection| {
-            read::shared_row(shared, connection, session, from, at)
+            catalog::shared_row(shared, connection, session, from, at)
         });
         async move { ask(shared.await?).await }.boxed()
     }
@@ -441,23 +459,25 @@ impl LogStore for SqliteStore {
     }
 
     fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
-        self.reading("list open runs", |_, connection| read::open_runs(connection))
+        self.reading("list open runs", |_, connection| catalog::open_runs(connection))
     }
 
     fn waiting(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
-        self.reading("list what waits", |shared, connection| read::waiting(shared, connection))
+        self.reading("list what waits", |shared, connection| catalog::waiting(shared, connection))
     }
 
     fn interrupted(&self, since: Time) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
-        self.reading("list interrupted sessions", move |_, connection| read::interrupted(connection, since))
+        self.reading("list interrupted sessions", move |_, connection| {
+            catalog::interrupted(connection, since)
+        })
     }
 
     fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
-        self.reading("list what is undelivered", |_, connection| read::undelivered(connection))
+        self.reading("list what is undelivered", |_, connection| catalog::undelivered(connection))
     }
 
     fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
-        self.reading("list what is owed", |_, connection| read::owing(connection))
+        self.reading("list what is owed", |_, connection| catalog::owing(connection))
     }
 
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
@@ -472,7 +492,7 @@ impl LogStore for SqliteStore {
         Health {
             lag_micros: shared.lag_micros.load(Ordering::Relaxed),
             tail_bytes: shared.tail().size_bytes(),
-            damaged: shared.damaged.load(Ordering::Relaxed),
+            damaged: shared.damaged().count(),
             dead: shared.dead.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             search_off: shared.search_off.load(Ordering::Relaxed),
         }
@@ -489,7 +509,7 @@ impl LogStore for SqliteStore {
 
 impl Catalog for SqliteStore {
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<Vec<ListRow>, StoreError>> {
-        self.reading("list sessions", move |_, connection| read::list(connection, &query))
+        self.reading("list sessions", move |_, connection| catalog::list(connection, &query))
     }
 
     fn turns(
@@ -499,18 +519,18 @@ impl Catalog for SqliteStore {
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<TurnRow>, StoreError>> {
         self.reading("read a page of turns", move |_, connection| {
-            read::turns(connection, session, before, count)
+            catalog::turns(connection, session, before, count)
         })
     }
 
     fn indexed_to(&self, session: SessionId) -> BoxFuture<'_, Result<Seq, StoreError>> {
         self.reading("read how far turns are indexed", move |_, connection| {
-            read::indexed_to(connection, session)
+            catalog::indexed_to(connection, session)
         })
     }
 
     fn tags(&self, user: UserId, count: usize) -> BoxFuture<'_, Result<Vec<TagCount>, StoreError>> {
-        self.reading("count tags", move |_, connection| read::tags(connection, user, count))
+        self.reading("count tags", move |_, connection| catalog::tags(connection, user, count))
     }
 
     fn trashed(
@@ -520,29 +540,37 @@ impl Catalog for SqliteStore {
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<Trashed>, StoreError>> {
         self.reading("look into the trash", move |_, connection| {
-            read::trashed(connection, until, after, count)
+            catalog::trashed(connection, until, after, count)
         })
     }
 
     fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.reading("look whose a session is", move |_, connection| read::belongs(connection, session, user))
+        self.reading("look whose a session is", move |_, connection| {
+            catalog::belongs(connection, session, user)
+        })
     }
 
     fn row(&self, session: SessionId) -> BoxFuture<'_, Result<Option<ListRow>, StoreError>> {
-        self.reading("look a session up", move |_, connection| read::row(connection, session))
+        self.reading("look a session up", move |_, connection| catalog::row(connection, session))
     }
 
     fn counts(&self, user: UserId) -> BoxFuture<'_, Result<Counts, StoreError>> {
-        self.reading("count sessions", move |_, connection| read::counts(connection, user))
+        self.reading("count sessions", move |_, connection| catalog::counts(connection, user))
     }
 
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<Hit>, StoreError>> {
+        let requests = self.requests.clone();
         self.reading("search", move |shared, connection| {
             if shared.search_off.load(Ordering::Acquire) {
                 let why = "it is off after an error, until its index is rebuilt from the logs";
                 return Err(Fault::Refused(why.to_owned()));
             }
-            find::find(connection, &shared.words(), &query)
+            let found = find::find(connection, &shared.words(), &query);
+            if found.as_ref().is_err_and(Fault::is_damage) {
+                // The send fails only if the writing thread is gone; then nothing can rebuild the index.
+                drop(requests.send(Request::SearchDamaged));
+            }
+            found
         })
     }
 
@@ -557,7 +585,7 @@ impl Catalog for SqliteStore {
 
 impl Bindings for SqliteStore {
     fn binding(&self, chat: ChatKey) -> BoxFuture<'_, Result<Option<Binding>, StoreError>> {
-        self.reading("find a chat", move |_, connection| read::binding(connection, &chat))
+        self.reading("find a chat", move |_, connection| catalog::binding(connection, &chat))
     }
 
     fn bind(
@@ -570,10 +598,10 @@ impl Bindings for SqliteStore {
     }
 
     fn chats_of(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(ChatKey, Binding)>, StoreError>> {
-        self.reading("find a session's chats", move |_, connection| read::chats_of(connection, session))
+        self.reading("find a session's chats", move |_, connection| catalog::chats_of(connection, session))
     }
 
     fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {
-        self.reading("list the chats", |_, connection| read::chats(connection))
+        self.reading("list the chats", |_, connection| catalog::chats(connection))
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::{
-    Agent, AnswerLimits, Broken, History, Model, NoHistory, Over, Prices, Provider, ProviderError, Reply,
-    Request, RunLimits, Sink, Tool, ToolCall, ToolOffer, Transport, Unreadable, Wire, Work, World,
+    Agent, AnswerLimits, Broken, Density, History, Model, NoHistory, Over, Prices, Provider, ProviderError,
+    Reply, Request, RunLimits, Sink, Tool, ToolCall, ToolOffer, Transport, Unreadable, Wire, Work, World,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -157,6 +157,7 @@ fn agent(provider: &Scripted) -> Agent {
         output_tokens_max: 100,
         prices: Prices { input_micros: 1_000_000, output_micros: 2_000_000 },
         uses_tools: true,
+        density: Density::default(),
     };
     Agent {
         models: vec![model],
@@ -219,6 +220,34 @@ async fn tools_are_done_and_their_outcome_shown_to_the_model() {
         assert!(recorder.outcomes()[0].content.contains(told), "{:?}", recorder.outcomes());
         assert_eq!(recorder.failure(), None);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_providers_last_count_says_how_much_fits() {
+    let turns = || {
+        let messages = vec![
+            PromptMessage::User(Message::text("x".repeat(100))),
+            says("hi"),
+            PromptMessage::User(Message::text("so?")),
+        ];
+        let turns = vec![PromptTurn { turn: TurnId(2), at: 0 }, PromptTurn { turn: TurnId(8), at: 2 }];
+        Prompt { messages, turns, earlier: None }
+    };
+    let small = |provider: &Scripted| {
+        let mut agent = agent(provider);
+        agent.tools.clear();
+        agent.models[0].window_tokens = 200;
+        agent
+    };
+    let provider = Scripted::new(&[Answer::Says("hi")]);
+    let recorder = run(&small(&provider), turns()).await;
+    assert_eq!(recorder.compacted.lock().unwrap().as_slice(), [], "it fits by the assumed count");
+    let provider = Scripted::new(&[Answer::Says("hi"), Answer::Says("in short"), Answer::Says("so")]);
+    let agent = small(&provider);
+    // The provider counts 100 tokens in 150 bytes: 1.5 bytes per token, half of the assumed 3.
+    run(&agent, asks(&"x".repeat(150))).await;
+    let recorder = run(&agent, turns()).await;
+    assert_eq!(recorder.compacted.lock().unwrap().as_slice(), [("in short".to_owned(), TurnId(2))]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,6 +23,12 @@ pub(crate) fn make(config: &Config, to: &Path) -> anyhow::Result<ExitCode> {
     if made.attachments_gone > 0 {
         remark(&format!("{} attachments were erased while it was made.", made.attachments_gone));
     }
+    if made.attachments_damaged > 0 {
+        remark(&format!(
+            "{} attachments are missing or damaged and are not in the backup. Run `everturn verify` to list them.",
+            made.attachments_damaged
+        ));
+    }
     if config.postgres.is_some() {
         remark(upkeep::SESSIONS_ON_POSTGRES);
     }

@@ -51,7 +51,10 @@ fn tell(troubles: &[Trouble]) -> anyhow::Result<()> {
 
 fn tell_lost(directory: &DataDirectory) -> anyhow::Result<()> {
     for log in directory.lost_logs() {
-        say(&format!("write-ahead log lost: {}; continued without the writes in it\n", log.display()))?;
+        say(&format!(
+            "write-ahead log missing or incomplete: {}; continued without the missing writes\n",
+            log.display()
+        ))?;
     }
     Ok(())
 }
@@ -72,14 +75,17 @@ pub(crate) fn repair(config: &Config) -> anyhow::Result<ExitCode> {
     }
     let people = people::open(&directory)?;
     for session in &repaired.sessions {
-        let (id, kept) = (session.session, session.kept);
+        let (id, kept, set_aside) = (session.session, session.kept, session.set_aside);
         match &session.aside {
             Some(aside) => {
-                say(&format!("{id} goes on after entry {kept}; the rest is in {}\n", aside.display()))?
+                say(&format!("{id}: kept up to entry {kept}; set aside {set_aside}: {}\n", aside.display()))?
             }
-            None => say(&format!("{id} is whole; what is derived from it was made anew\n"))?,
+            None if set_aside > 0 => say(&format!(
+                "{id}: kept up to entry {kept}; {set_aside} entries shared with another session were set aside\n"
+            ))?,
+            None => say(&format!("{id}: no entry was damaged; list, turns and search were rebuilt\n"))?,
         }
-        people.note(by_hand(), "repaired", &format!("{id} after entry {kept}"))?;
+        people.note(by_hand(), "repaired", &format!("{id}: {set_aside} entries set aside"))?;
     }
     drop((people, directory));
     run(config)

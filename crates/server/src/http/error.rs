@@ -40,6 +40,7 @@ macro_rules! error_codes {
 
 error_codes! {
     AnotherLog = "another_log", CONFLICT, "The log has another entry there";
+    AnotherUser = "another_user", CONFLICT, "Another user is signed in";
     AttachmentNotFound = "attachment_not_found", NOT_FOUND, "There is no such attachment";
     BadModel = "bad_model", UNPROCESSABLE_ENTITY, "The model cannot be used";
     BadName = "bad_name", UNPROCESSABLE_ENTITY, "The name cannot be used";

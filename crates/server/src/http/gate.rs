@@ -12,6 +12,7 @@ use futures_util::FutureExt;
 use store::people::{Kind, Role, Scope};
 use tracing::Instrument;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
+use uuid::Uuid;
 
 use super::desk::Caller;
 use super::error::{ErrorCode, Problem};
@@ -24,7 +25,8 @@ const STRANGER_BODY_MAX: usize = 16 * 1024;
 
 /// The cookie of a login. Its prefix makes browsers keep it to this host, to all paths, and to safe connections.
 pub(crate) const COOKIE: &str = "__Host-everturn";
-/// What a browser must send with every change: a page of another site cannot.
+/// A header that a browser must send with every change: a page of another site cannot. Its value may be the user that the page
+/// belongs to, so that a tab of one user does nothing as another user who signed in later in the same browser.
 const CHANGE_HEADER: &str = "x-everturn";
 
 /// What a browser says of a page that has no origin.
@@ -120,6 +122,11 @@ fn caller(desks: &Desks, asked: Asked, request: &Request) -> Result<Caller, Prob
             ErrorCode::ForeignOrigin,
             format!("A browser sends `{CHANGE_HEADER}: 1` with every change."),
         ));
+    }
+    let page =
+        request.headers().get(CHANGE_HEADER).and_then(|user| Uuid::parse_str(user.to_str().ok()?).ok());
+    if kind == Kind::Login && changes && page.is_some_and(|user| user != caller.credential.user.0) {
+        return Err(Problem::new(ErrorCode::AnotherUser, "Somebody else signed in here. Reload the page."));
     }
     let scope = asked.scope;
     if caller.scope < scope {

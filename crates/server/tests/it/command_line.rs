@@ -39,7 +39,7 @@ fn a_talk_through_a_pipe_is_answered_to_its_end_and_through_a_restart() {
     let talk = command.env("EVERTURN_TOKEN", &stage.client.token).arg("chat");
     let mut talk = talk.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = talk.stdin.take().unwrap();
-    writeln!(input, "say 60 of word pace 20").unwrap();
+    writeln!(input, "say 300 of word pace 20").unwrap();
     // The server goes away in the middle of the answer.
     let session = loop {
         let listed = said(&run(&stage, &["sessions"]));
@@ -56,7 +56,7 @@ fn a_talk_through_a_pipe_is_answered_to_its_end_and_through_a_restart() {
         .filter(|word| word.starts_with("word."))
         .map(str::to_owned)
         .collect();
-    let expected: Vec<String> = (1..=60).map(|no| format!("word.{no}")).collect();
+    let expected: Vec<String> = (1..=300).map(|no| format!("word.{no}")).collect();
     assert_eq!(words, expected);
     assert!(!said(&output).contains("interrupted"), "it resumed by itself: {}", said(&output));
 }
@@ -70,7 +70,7 @@ fn c14_a_sent_message_is_answered_in_one_text_by_a_model_that_repeats() {
     let mut command = stage.setup.command();
     let send = command
         .env("EVERTURN_TOKEN", &stage.client.token)
-        .args(["send", "say 60 of word pace 20 code loose"]);
+        .args(["send", "say 300 of word pace 20 code loose"]);
     let sending = send.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let session = loop {
         let listed = said(&run(&stage, &["sessions"]));
@@ -87,7 +87,7 @@ fn c14_a_sent_message_is_answered_in_one_text_by_a_model_that_repeats() {
     let answer = crate::stage::text(&stage.view(&session)["turns"][0]);
     assert_eq!(printed.trim_end(), answer.trim_end());
     let words = answer.split_whitespace().filter(|word| word.starts_with("word."));
-    let expected: Vec<String> = (1..=60).map(|no| format!("word.{no}")).collect();
+    let expected: Vec<String> = (1..=300).map(|no| format!("word.{no}")).collect();
     assert_eq!(words.collect::<Vec<_>>(), expected);
 }
 

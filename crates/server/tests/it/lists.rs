@@ -148,3 +148,46 @@ fn a_page_before_any_number_is_a_page() {
         assert_eq!(page["turns"].as_array().unwrap().len(), 1, "{before}");
     }
 }
+
+#[test]
+fn long_turns_come_in_smaller_pages_without_gap_or_double() {
+    let stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    let long = "reed ".repeat(300_000);
+    let posted: Vec<u64> =
+        (0..4).map(|number| stage.answered(&session, &format!("say 1 of w{number} {long}"))).collect();
+    let at = format!("/sessions/{session}");
+    testkit::trial::until(|| {
+        let newest = &stage.must("GET", &format!("{at}/turns?count=1"), &json!({}))["turns"][0];
+        newest["turn"].as_u64() == posted.last().copied()
+    });
+    let bytes_max = 4 * 1024 * 1024 + 2 * long.len();
+    let (mut turns, mut before) = (Vec::new(), String::new());
+    loop {
+        let page = stage.must("GET", &format!("{at}/turns?count=100{before}"), &json!({}));
+        let page: Vec<Value> = page["turns"].as_array().unwrap().clone();
+        let Some(first) = page.first() else { break };
+        assert!(serde_json::to_string(&page).unwrap().len() < bytes_max, "{} turns at once", page.len());
+        before = format!("&before={}", first["turn"]);
+        turns.splice(0..0, page.iter().map(|turn| turn["turn"].as_u64().unwrap()));
+    }
+    assert_eq!(turns, posted);
+    let (mut seqs, mut next) = (Vec::new(), None::<u64>);
+    loop {
+        let before = next.map_or(String::new(), |next| format!("&before={next}"));
+        let page = stage.must("GET", &format!("{at}/log?count=500{before}"), &json!({}));
+        assert!(
+            page.to_string().len() < bytes_max,
+            "{} lines at once",
+            page["entries"].as_array().unwrap().len()
+        );
+        seqs.extend(page["entries"].as_array().unwrap().iter().map(|line| line["seq"].as_u64().unwrap()));
+        match page["next"].as_u64() {
+            Some(older) => next = Some(older),
+            None => break,
+        }
+    }
+    assert!(seqs.is_sorted_by(|newer, older| newer > older), "{seqs:?}");
+    assert_eq!(seqs.last(), Some(&1));
+    assert!(posted.iter().all(|turn| seqs.contains(turn)), "{seqs:?}");
+}

@@ -24,7 +24,9 @@ impl Page {
         stream.set_read_timeout(Some(Duration::from_secs(15))).unwrap();
         let (socket, _) = tungstenite::client(request, stream).unwrap();
         let mut page = Self(socket);
-        assert!(page.told("hello")["build"].is_string());
+        let hello = page.told("hello");
+        assert!(hello["build"].is_string());
+        assert_eq!(hello["shape"], session::SHAPE);
         page
     }
 
@@ -66,6 +68,17 @@ impl Page {
             entries.extend(self.told("entries")["entries"].as_array().unwrap().clone());
         }
         entries
+    }
+}
+
+#[test]
+fn a_ping_is_answered_at_once() {
+    let stage = Stage::new();
+    let mut page = Page::open(&stage, &stage.client.token);
+    // By themselves, as many heartbeats take minutes.
+    for _ in 0..100 {
+        page.say(&json!({ "ping": {} }));
+        assert_eq!(page.any(), json!({ "heartbeat": {} }));
     }
 }
 

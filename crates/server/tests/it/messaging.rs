@@ -100,7 +100,7 @@ fn count(sent: &[Sent], text: &str) -> usize {
 fn g29_peers_with_a_running_turn_are_told_of_the_stop_and_that_it_resumes() {
     for (signal, word, code) in [(Signal::SIGTERM, "shutting down", 0), (Signal::SIGHUP, "restarting", 75)] {
         let mut door = Door::new();
-        door.say("say 60 of heron pace 50");
+        door.say("say 1000 of heron pace 50");
         door.sent_when(shows("heron"));
         assert_eq!(door.signal(signal), code);
         let sent = door.telegram.sent();
@@ -340,13 +340,13 @@ fn a_chat_belongs_to_the_user_of_its_session() {
 #[test]
 fn a_running_answer_is_followed_steered_and_gone_on_with() {
     let door = Door::new();
-    door.say("say 100 of crane pace 20");
+    door.say("say 300 of crane pace 20");
     door.sent_when(shows("crane.1"));
     door.say("/stop");
     door.sent_when(shows("Stopped. What was written is kept."));
     door.say("/continue");
     door.sent_when(shows("It goes on."));
-    door.sent_when(shows("crane.100"));
+    door.sent_when(shows("crane.300"));
     door.say("/continue");
     door.sent_when(shows("There is nothing to go on with."));
     door.say("say 500 of heron pace 20");

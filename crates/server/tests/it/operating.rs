@@ -13,8 +13,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use testkit::sweeps::surface::{request, send};
+use testkit::trial::until;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, text};
 
 fn run(stage: &Stage, words: &[&str]) -> Output {
     stage.setup.command().args(words).stdin(Stdio::null()).output().unwrap()
@@ -179,7 +180,7 @@ fn no_command_goes_on_without_a_lost_file() {
     fs::remove_file(stage.setup.data.join("everturn.db-wal")).unwrap();
     let repaired = done(&stage, &["repair"]);
     assert!(
-        repaired.contains("continued without the writes") && repaired.ends_with("verify ok\n"),
+        repaired.contains("continued without the missing writes") && repaired.ends_with("verify ok\n"),
         "{repaired}"
     );
     stage.server = Some(stage.setup.serve().unwrap());
@@ -240,6 +241,67 @@ fn damage_stops_one_session_until_it_is_repaired() {
     assert!(repaired.contains("set-aside") && repaired.ends_with("verify ok\n"), "{repaired}");
     stage.server = Some(stage.setup.serve().unwrap());
     assert_eq!(stage.view(&whole)["turns"].as_array().unwrap().len(), 2);
+}
+
+fn packs(database: &Path) -> usize {
+    let database = rusqlite::Connection::open(database).unwrap();
+    database.query_row("SELECT count(*) FROM packs", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn repair_keeps_the_turns_behind_the_damage() {
+    let mut stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    // A pack for each turn.
+    let path = stage.setup.data.join("everturn.db");
+    for (at, text) in ["say 2 of one", "say 2 of two", "say 2 of three"].iter().enumerate() {
+        stage.answered(&session, text);
+        until(|| packs(&path) > at);
+    }
+    stop(&mut stage);
+    let database = rusqlite::Connection::open(path).unwrap();
+    let second = "SELECT min(first_seq) FROM packs WHERE first_seq > 1";
+    let (first, last): (u64, u64) = database
+        .query_row(
+            &format!("SELECT first_seq, last_seq FROM packs WHERE first_seq = ({second})"),
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    let sql = format!("UPDATE packs SET body = x'00' WHERE first_seq = ({second})");
+    assert_eq!(database.execute(&sql, []).unwrap(), 1);
+    drop(database);
+    stage.server = Some(stage.setup.serve().unwrap());
+    let last_turn = stage.answered(&session, "say 2 of four");
+    let shown = stage.must("GET", &format!("/sessions/{session}/log?count=100"), &json!({}));
+    let shown: Vec<u64> =
+        shown["entries"].as_array().unwrap().iter().filter_map(|line| line["seq"].as_u64()).collect();
+    assert!(shown.contains(&last_turn) && shown.contains(&1), "the log shows what is intact: {shown:?}");
+    assert!(!shown.iter().any(|seq| (first..=last).contains(seq)), "{shown:?}");
+    stop(&mut stage);
+    let repaired = done(&stage, &["repair"]);
+    assert!(repaired.ends_with("verify ok\n"), "{repaired}");
+    assert!(repaired.contains(&format!("set aside {}: ", last - first + 1)), "{repaired}");
+    stage.server = Some(stage.setup.serve().unwrap());
+    stage.answered(&session, "say 2 of five");
+    let texts: Vec<String> = stage.view(&session)["turns"].as_array().unwrap().iter().map(text).collect();
+    assert_eq!(texts, ["one.1 one.2 ", "three.1 three.2 ", "four.1 four.2 ", "five.1 five.2 "]);
+}
+
+#[test]
+fn serve_waits_for_a_command_that_uses_the_data_directory() {
+    let mut stage = Stage::new();
+    stop(&mut stage);
+    let lock = fs::File::options().read(true).write(true).open(stage.setup.data.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let mut command = stage.setup.command();
+    let server = command.arg("serve").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut server = testkit::trial::Process(server);
+    let mut told = std::io::BufReader::new(server.0.stderr.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap().contains("data directory in use, waiting")));
+    drop(lock);
+    testkit::trial::until(|| stage.client.create().is_ok());
+    drop(server);
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn scopes_and_roles_say_what_may_be_done() {
 #[test]
 fn a_browser_logs_in_changes_things_with_its_header_and_logs_out() {
     let stage = Stage::new();
-    user(&stage, "bob", "read");
+    let (bob, _) = user(&stage, "bob", "read");
     let (status, body, cookie) = log_in(&stage, "bob", PASSWORD);
     assert_eq!(status, 200, "{body}");
     let cookie = cookie.unwrap();
@@ -170,6 +170,11 @@ fn a_browser_logs_in_changes_things_with_its_header_and_logs_out() {
     assert_eq!(with_cookie(&stage, "GET", "/sessions", &cookie, ""), 200);
     assert_eq!(with_cookie(&stage, "POST", "/sessions", &cookie, ""), 403);
     assert_eq!(with_cookie(&stage, "POST", "/sessions", &cookie, "x-everturn: 1\r\n"), 201);
+    // A page of another user changes nothing with this login.
+    for (user, status) in [(bob.as_str(), 201), ("00000000-0000-0000-0000-000000000009", 409)] {
+        let page = format!("x-everturn: {user}\r\n");
+        assert_eq!(with_cookie(&stage, "POST", "/sessions", &cookie, &page), status, "{user}");
+    }
     let foreign = "x-everturn: 1\r\norigin: http://evil.example\r\n";
     assert_eq!(with_cookie(&stage, "POST", "/sessions", &cookie, foreign), 403);
     assert_eq!(with_cookie(&stage, "POST", "/sessions", &cookie, "x-everturn: 1\r\norigin: null\r\n"), 403);

@@ -9,8 +9,11 @@ use crate::stage::{Stage, text};
 #[test]
 fn a_run_that_can_end_ends_and_a_message_that_came_meanwhile_is_answered_after_the_start() {
     let mut stage = Stage::new();
+    stage.setup.drain_seconds = 60;
+    stage.setup.configure().unwrap();
+    stage.restart();
     let session = stage.client.create().unwrap();
-    let kept = stage.client.post(&session, "say 50 of first pace 20").unwrap();
+    let kept = stage.client.post(&session, "say 200 of first pace 20").unwrap();
     stage.client.follow(&session, kept["turn"].as_u64()).unwrap().until("text_added").unwrap();
     let mut server = stage.server.take().unwrap();
     signal(&server.0, Signal::SIGTERM).unwrap();
@@ -23,7 +26,7 @@ fn a_run_that_can_end_ends_and_a_message_that_came_meanwhile_is_answered_after_t
     let mut stream = stage.client.follow(&session, meanwhile["turn"].as_u64()).unwrap();
     while stream.until("run_ended").unwrap().1["turn"] != meanwhile["turn"] {}
     let view = stage.view(&session);
-    assert_eq!(text(&view["turns"][0]).split_whitespace().count(), 50, "the first answer came to its end");
+    assert_eq!(text(&view["turns"][0]).split_whitespace().count(), 200, "the first answer came to its end");
     assert_eq!(view["turns"][0]["marker"], json!(null));
     assert_eq!(text(&view["turns"][1]), "second.1 second.2 second.3 ");
 }

@@ -1,5 +1,5 @@
 //! Golden logs: what a released version wrote must fold for ever, and to the same view. `UPDATE=1` rewrites the
-//! views, never the logs.
+//! views and states, never the logs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,6 +8,11 @@ use std::path::{Path, PathBuf};
 use session::{Damage, Entry, Epoch, Event, Hash, Link, Seq, Session, Time, View, fold, view};
 
 use crate::story;
+use crate::variants::variants;
+
+fn updates() -> bool {
+    std::env::var_os("UPDATE").is_some()
+}
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -44,21 +49,42 @@ fn open(last: &Link, line: &str) -> Result<Entry, Damage> {
 
 #[test]
 fn every_golden_log_folds_into_the_view_that_it_always_had() {
-    let logs = names("logs/v1");
-    if std::env::var_os("UPDATE").is_none() {
-        assert_eq!(logs, names("folds"), "every log has its view, and every view its log");
-    }
-    for name in logs {
-        let mut session = Session::default();
-        entries(&name).iter().for_each(|entry| fold(&mut session, entry));
-        let path = fixtures().join("folds").join(&name).with_extension("json");
+    for (name, session) in folded("folds") {
         let folded = view(&session);
-        if std::env::var_os("UPDATE").is_some() {
-            fs::write(&path, serde_json::to_string_pretty(&folded).unwrap() + "\n").unwrap();
-        }
-        let expected: View = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let expected: View = serde_json::from_value(golden("folds", &name, &folded)).unwrap();
         assert_eq!(folded, expected, "{name}");
     }
+}
+
+#[test]
+fn every_golden_log_folds_into_the_golden_state() {
+    for (name, session) in folded("states") {
+        assert_eq!(serde_json::to_value(&session).unwrap(), golden("states", &name, &session), "{name}");
+    }
+}
+
+/// Every golden log with the state that it folds to. Each has its file in `folder`, and each file its log.
+fn folded(folder: &str) -> Vec<(String, Session)> {
+    let logs = names("logs/v1");
+    if !updates() {
+        assert_eq!(logs, names(folder), "every log has its file in {folder}, and every file its log");
+    }
+    let fold_all = |name: String| {
+        let mut session = Session::default();
+        entries(&name).iter().for_each(|entry| fold(&mut session, entry));
+        (name, session)
+    };
+    logs.into_iter().map(fold_all).collect()
+}
+
+/// What a folder holds for a log; `found` from now on where fixtures are rewritten.
+fn golden(folder: &str, name: &str, found: &impl serde::Serialize) -> serde_json::Value {
+    let path = fixtures().join(folder).join(name).with_extension("json");
+    if updates() {
+        fs::create_dir_all(fixtures().join(folder)).unwrap();
+        fs::write(&path, serde_json::to_string_pretty(found).unwrap() + "\n").unwrap();
+    }
+    serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap()
 }
 
 /// The places that hold something in a value: `turns[].runs[].id`.
@@ -84,13 +110,30 @@ fn a_state_has_the_shape_that_its_number_stands_for() {
             places(&serde_json::to_value(&session).unwrap(), "state", &mut found);
         }
     }
-    let lines: Vec<String> = found.into_iter().collect();
+    let lines: Vec<String> = variant_lines().into_iter().chain(found).collect();
     let told = format!("shape {}\n{}\n", session::SHAPE, lines.join("\n"));
     let path = fixtures().join("state.txt");
-    if std::env::var_os("UPDATE").is_some() {
+    if updates() {
+        assert_the_shape_rose_with_its_variants(&fs::read_to_string(&path).unwrap());
         fs::write(&path, &told).unwrap();
     }
     assert_eq!(told, fs::read_to_string(path).unwrap(), "raise SHAPE when the state changes, then UPDATE=1");
+}
+
+/// The variants of every stored enum, one a line.
+fn variant_lines() -> Vec<String> {
+    let line = |(name, variants): (&str, Vec<String>)| {
+        variants.into_iter().map(move |variant| format!("{name}::{variant}")).collect::<Vec<_>>()
+    };
+    variants().into_iter().flat_map(line).collect()
+}
+
+/// A page that does not know a variant must not fold states with it, so a new variant is a new shape.
+#[track_caller]
+fn assert_the_shape_rose_with_its_variants(before: &str) {
+    let known: Vec<&str> = before.lines().filter(|line| line.contains("::")).collect();
+    let same = variant_lines() == known;
+    assert!(same || !before.starts_with(&format!("shape {}\n", session::SHAPE)), "raise SHAPE first");
 }
 
 #[test]
@@ -114,6 +157,25 @@ fn every_kind_of_event_stands_in_some_golden_log() {
         missing.remove(&story::kind(&entry.event));
     }
     assert_eq!(missing, BTreeSet::new(), "kinds that no golden log holds");
+}
+
+#[test]
+fn every_kind_of_event_is_written_as_an_object_with_its_kind_as_the_only_key() {
+    for entry in names("logs/v1").iter().flat_map(|name| entries(name)) {
+        let body: serde_json::Value = serde_json::from_str(&entry.body).unwrap();
+        assert_eq!(body.as_object().map(serde_json::Map::len), Some(1), "{body}");
+    }
+    for kind in story::event_kinds() {
+        let word = serde_json::from_value::<Event>(serde_json::Value::String(kind.clone()));
+        assert!(word.is_err(), "{kind} is written as a word: give its variant braces");
+    }
+}
+
+#[test]
+fn the_names_of_known_variants_are_those_that_are_read() {
+    let kinds: BTreeSet<String> =
+        variants().into_iter().filter(|(name, _)| *name == "Event").flat_map(|(_, kinds)| kinds).collect();
+    assert_eq!(kinds, story::event_kinds());
 }
 
 #[test]

@@ -11,3 +11,4 @@ mod prompts;
 mod seams;
 mod sizes;
 mod story;
+mod variants;

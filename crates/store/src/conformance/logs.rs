@@ -6,7 +6,7 @@ use session::{Event, Link, Progress, RunId, Seq, Time};
 
 use super::Fresh;
 use super::author::{Author, NODE, START, id, post, read_all};
-use crate::{Append, AppendError, Claim, Claiming, OpenError, ReadError, Urgency};
+use crate::{Append, AppendError, Claim, Claiming, OpenError, PAGE_BYTES, ReadError, Urgency};
 
 pub async fn entries_are_read_back_whole_with_their_chain(fresh: &dyn Fresh) {
     let store = fresh.store();
@@ -108,6 +108,32 @@ pub async fn pages_join_without_gap_or_double(fresh: &dyn Fresh) {
     }
     let rest = store.read(id(1), Seq(2), usize::MAX).await.unwrap();
     assert_eq!(rest, author.log[2..]);
+}
+
+pub async fn a_page_ends_at_a_mebibyte(fresh: &dyn Fresh) {
+    let store = fresh.store();
+    let mut author = Author::create(&*store, id(1)).await;
+    author.turn(&*store, &"a long question ".repeat(PAGE_BYTES / 8), "answer").await;
+    author.turn(&*store, &"another ".repeat(PAGE_BYTES / 16), "answer").await;
+    let branch = author.branch(&*store, id(2), author.end().seq).await;
+    for settled in [false, true] {
+        if settled {
+            store.settle().await.unwrap();
+        }
+        for of in [&author, &branch] {
+            let mut after = Seq(0);
+            while after < of.end().seq {
+                let page = store.read(of.id(), after, usize::MAX).await.unwrap();
+                let last = page.last().unwrap();
+                let before_last: usize = page[..page.len() - 1].iter().map(|entry| entry.body.len()).sum();
+                let bytes = before_last + last.body.len();
+                assert!(before_last < PAGE_BYTES, "the page went on after {before_last} bytes");
+                assert!(bytes >= PAGE_BYTES || last.seq == of.end().seq, "the page ended at {bytes} bytes");
+                after = last.seq;
+            }
+            of.assert_read(&*store).await;
+        }
+    }
 }
 
 pub async fn a_cursor_beyond_the_end_is_an_error(fresh: &dyn Fresh) {

@@ -15,7 +15,7 @@ use crate::catalog::{
 };
 use crate::claim::HEARTBEAT_MICROS_MAX;
 use crate::error::{AppendError, ClaimError, OpenError, ReadError};
-use crate::{Append, Claim, Claiming, KeyUse, OpenRun, Opened, Snapshot, words};
+use crate::{Append, Claim, Claiming, KeyUse, OpenRun, Opened, PAGE_BYTES, Snapshot, words};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -162,7 +162,12 @@ impl State {
         if after > head {
             return Err(ReadError::BeyondEnd { after, head });
         }
-        let entries = log.entries.iter().filter(|entry| entry.seq > after).take(limit);
+        let mut bytes = 0;
+        let entries = log.entries.iter().filter(|entry| entry.seq > after).take(limit).take_while(|entry| {
+            let before = bytes;
+            bytes += entry.body.len();
+            before < PAGE_BYTES
+        });
         Ok(entries.map(|entry| Entry::clone(entry)).collect())
     }
 

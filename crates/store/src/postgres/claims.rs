@@ -74,7 +74,8 @@ async fn branch(
     let failed = |error| ClaimError::from(failed("begin a branch")(error));
     let origin = read::find(transaction, from).await.map_err(failed)?.ok_or(ClaimError::Unknown(from))?;
     let shared =
-        read::stretch(transaction, origin, Seq(0), usize::try_from(at.0).unwrap_or(usize::MAX)).await;
+        read::stretch(transaction, origin, Seq(0), usize::try_from(at.0).unwrap_or(usize::MAX), usize::MAX)
+            .await;
     let shared = shared.map_err(|error| {
         ClaimError::from(StoreError::Failed { doing: "begin a branch", reason: error.to_string() })
     })?;

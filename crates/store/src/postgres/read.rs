@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::catalog::{Counts, Doing, ListQuery, ListRow, TagCount, Trashed, TurnRow};
 use crate::error::{OpenError, ReadError};
-use crate::{Binding, ChatRow, KeyUse, OpenRun, Opened, Snapshot};
+use crate::{Binding, ChatRow, KeyUse, OpenRun, Opened, PAGE_BYTES, Snapshot};
 
 use super::notes::shelf_number;
 use super::{Fault, failed, hash, int, link, number};
@@ -42,7 +42,7 @@ pub(super) async fn entries(
     if after > head {
         return Err(ReadError::BeyondEnd { after, head });
     }
-    stretch(client, no, after, limit).await
+    stretch(client, no, after, limit, PAGE_BYTES).await
 }
 
 /// Entries of a log after `after`, checked against the chain.
@@ -51,13 +51,20 @@ pub(super) async fn stretch<C: GenericClient>(
     no: i64,
     after: Seq,
     limit: usize,
+    bytes: usize,
 ) -> Result<Vec<Entry>, ReadError> {
     let failed = |error| ReadError::from(failed("read a log")(error));
-    let sql =
-        "SELECT seq, time, epoch, hash, body FROM entries WHERE no = $1 AND seq >= $2 ORDER BY seq LIMIT $3";
+    let sql = "SELECT seq, time, epoch, hash, body FROM (
+                   SELECT *, sum(octet_length(body)) FILTER (WHERE seq > $2) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING)
+                       - octet_length(body) AS bytes_before
+                   FROM (SELECT * FROM entries WHERE no = $1 AND seq >= $2 ORDER BY seq LIMIT $3) AS page) AS summed
+               WHERE bytes_before < $4 OR seq <= $2 + 1 ORDER BY seq";
     // The one before is where the chain is taken up.
     let limit = i64::try_from(limit).unwrap_or(i64::MAX - 1).saturating_add(1);
-    let rows = client.query(sql, &[&no, &int(after.0), &limit]).await.map_err(failed)?;
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    // Prepared once per connection: planning takes longer than reading a few entries.
+    let statement = client.prepare_cached(sql).await.map_err(failed)?;
+    let rows = client.query(&statement, &[&no, &int(after.0), &limit, &bytes]).await.map_err(failed)?;
     let mut rows = rows.iter();
     let mut last = Link::START;
     if after > Seq(0) {

@@ -10,6 +10,7 @@ use session::{Entry, Event, RunId, Seq, SessionId, Time, TurnId};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use crate::PAGE_BYTES;
 use crate::catalog::{DocumentKind, Hit, SearchQuery, SearchScope, document, newest};
 use crate::error::ReadError;
 use crate::words::{self, Phrase, WordEnd};
@@ -21,7 +22,7 @@ use super::{Fault, int, number, read};
 pub(super) const FORM: i32 = 1;
 /// Bytes of different words of one text that can be found; PostgreSQL accepts a mebibyte.
 const WORDS_BYTES_MAX: usize = 1_000_000;
-/// Entries that are read at once, and logs that are looked up at once, when words are made anew.
+/// Entries that are read at once, and logs that are looked up at once, when the index is rebuilt.
 const ENTRIES_AT_ONCE: usize = 2_000;
 const LOGS_AT_ONCE: i64 = 500;
 
@@ -98,7 +99,7 @@ async fn rebuild_log(client: &mut Client, no: i64) -> Result<(), Fault> {
     let mut after = Seq(0);
     // Damage ends the rebuild of a log; a reader of the session is told of it.
     loop {
-        let entries = match read::stretch(&transaction, no, after, ENTRIES_AT_ONCE).await {
+        let entries = match read::stretch(&transaction, no, after, ENTRIES_AT_ONCE, PAGE_BYTES).await {
             Ok(entries) => entries,
             Err(ReadError::Damaged { .. }) => break,
             Err(error) => {

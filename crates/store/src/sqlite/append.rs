@@ -12,6 +12,7 @@ use crate::claim::HEARTBEAT_MICROS_MAX;
 use crate::error::{AppendError, ClaimError, StoreError};
 use crate::{Append, Binding, Bound, Claim, Claiming};
 
+use super::catalog;
 use super::tail::Tail;
 use super::{Fault, put, read};
 
@@ -175,7 +176,7 @@ fn note(connection: &Connection, no: i64, session: SessionId, entry: &Entry) -> 
 }
 
 fn touch(connection: &Connection, no: i64, session: SessionId, entry: &Entry) -> Result<(), Fault> {
-    let mut row = read::list_row(connection, no)?.unwrap_or_else(|| ListRow::new(session));
+    let mut row = catalog::list_row(connection, no)?.unwrap_or_else(|| ListRow::new(session));
     let tagged = !row.tags.is_empty();
     match row.apply(entry) {
         Touch::Untouched => Ok(()),
@@ -218,7 +219,7 @@ pub(super) fn put_row(connection: &Connection, no: i64, row: &ListRow, shelf: i6
             row.project.map(|project| *project.0.as_bytes()),
             // A list of strings is never refused.
             serde_json::to_string(&row.tags).unwrap_or_default(),
-            super::read::need_number(row.needs),
+            catalog::need_number(row.needs),
             row.undelivered,
         ])?;
     for tag in &row.tags {
@@ -344,7 +345,7 @@ pub(super) fn bind(
     known: Option<Binding>,
     binding: Binding,
 ) -> Result<Bound, Fault> {
-    let current = read::binding(connection, chat)?;
+    let current = catalog::binding(connection, chat)?;
     if current != known && !fault::planted("bind_without_looking") {
         return Ok(Bound::Changed(current));
     }

@@ -45,6 +45,8 @@ const IN_FLIGHT_MAX: usize = 32;
 /// Pause before a session that could not be projected is tried again, doubled up to the longest.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(10);
+/// Attempts in a row that find the database malformed before that counts as damage: 3 s and more.
+const MALFORMED_MAX: u32 = 5;
 /// Free pages given back to the disk in one go when idle.
 const VACUUM_PAGES: i64 = 2_000;
 
@@ -63,9 +65,17 @@ impl Writer {
         self.in_flight = self.in_flight.saturating_sub(1);
         // The session may have been erased, or the store died, since it was asked for.
         let Some(active) = self.active.get_mut(&session).filter(|_| life == self.life) else { return };
+        let answer = answer.map_err(|not_projected| match not_projected {
+            NotProjected::Malformed(reason) if active.malformed >= MALFORMED_MAX => {
+                NotProjected::Damaged(reason)
+            }
+            not_projected => not_projected,
+        });
+        active.malformed =
+            if matches!(answer, Err(NotProjected::Malformed(_))) { active.malformed + 1 } else { 0 };
         match answer {
             Ok(projection) => self.projected.push_back(projection),
-            Err(NotProjected::Failed(reason)) => {
+            Err(NotProjected::Failed(reason) | NotProjected::Malformed(reason)) => {
                 metrics::count_failed_projection();
                 tracing::warn!(%session, reason, "failed to project the session; retrying");
                 active.in_flight = false;
@@ -74,13 +84,11 @@ impl Writer {
                 active.failures = active.failures.saturating_add(1);
             }
             Err(NotProjected::Damaged(reason)) => {
-                tracing::error!(%session, reason, "the log of the session is damaged");
+                tracing::error!(%session, reason, "session log damaged");
                 active.in_flight = false;
                 active.due_since = None;
                 active.pack_due = false;
-                let mut damaged = self.damaged.clone();
-                damaged.insert(no);
-                self.set_damaged(damaged);
+                self.shared.damaged().note_unwritable(no, active.head.indexed_to);
             }
         }
     }
@@ -193,7 +201,7 @@ impl Writer {
         }
         fault::hit("project.before_commit")?;
         connection.execute_batch("COMMIT")?;
-        self.directory.note_commit(Database::Logs)?;
+        self.directory.note_commit(Database::Logs, connection)?;
         fault::hit("project.after_commit")?;
         if packed {
             fault::hit("pack.after_commit")?;
@@ -283,7 +291,7 @@ impl Writer {
             let idle = now.duration_since(active.last_append) >= IDLE && !active.run_open;
             let Some(first_row) = tail.get(active.head.no).and_then(TailSession::first_row) else { continue };
             // What is damaged stays in the tail as it is.
-            let sound = !self.damaged.contains(&active.head.no);
+            let sound = self.shared.damaged().unwritable_after(active.head.no).is_none();
             let wanted = sound && (settling || idle || first_row < keep_from);
             let waits = active.retry_at.is_some_and(|at| at > now);
             if wanted && !active.in_flight && !active.pack_due && !waits {

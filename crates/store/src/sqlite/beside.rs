@@ -32,7 +32,7 @@ pub fn look(directory: &DataDirectory) -> Result<Option<String>, OpenStoreError>
 }
 
 /// Raises all epochs beyond any that the original of a copy may have given out since: by `lift` and one, above so many
-/// bits. The words for search are made anew when the store is opened.
+/// bits. The search index is rebuilt when the store is opened.
 pub(crate) fn raise_epochs(database: &Path, bits: u32, lift: u16) -> Result<(), OpenStoreError> {
     let raise = || -> Result<(), Fault> {
         let connection = connect_to_write(database)?;

@@ -17,7 +17,7 @@ use super::{Fault, WRITER_BUSY_MAX, no_connection, open_files, spawn};
 
 /// Pages of the log, not folded yet, after which the thread beside is asked.
 const BESIDE_PAGES: i64 = 250;
-/// Pages of the log after which the writing thread folds the rest itself, so that the log can begin anew.
+/// Pages of the log after which the writing thread folds the rest itself, so that the log can restart.
 const PAGES_MAX: i64 = 1_000;
 /// The most that the writing thread folds in one go: 16 MiB. The log is longer after a reader that held it for long.
 const OWN_PAGES_MAX: i64 = 4_000;
@@ -59,7 +59,7 @@ impl Checkpointer {
     pub(super) fn start(database: &Path, life: u64, requests: mpsc::Sender<Request>) -> Result<Self, Fault> {
         let (asked, asks) = mpsc::channel::<u64>();
         let database = database.to_owned();
-        // In each life of the writing thread the file is opened anew: nobody knows why it died.
+        // Each time the writing thread revives, the file is reopened: the cause of the failure is unknown.
         let mut connection = Some((life, connect(&database).and_then(open_files)?));
         let thread = spawn("everturn-fold", move || {
             while let Ok(life) = asks.recv() {
@@ -203,7 +203,7 @@ impl Writer {
             if free {
                 self.empty_log(connection)
             } else {
-                self.directory.note_commit(Database::Logs).map(|()| false)
+                self.directory.note_commit(Database::Logs, connection).map(|()| false)
             }
         });
         connection.busy_timeout(WRITER_BUSY_MAX)?;
@@ -220,7 +220,7 @@ impl Writer {
             self.directory.note_made(Database::Logs)?;
         } else {
             // A reader may have kept part of the log in use.
-            self.directory.note_commit(Database::Logs)?;
+            self.directory.note_commit(Database::Logs, connection)?;
         }
         Ok(emptied)
     }

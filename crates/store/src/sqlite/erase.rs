@@ -15,7 +15,7 @@ use crate::error::{AppendError, StoreError};
 use super::append::{self, link};
 use super::disk::moment;
 use super::project::{Work, make_packs, store_pack};
-use super::read::{self, Stop};
+use super::read::{self, Page, Stop};
 use super::request::{Answer, Failure, answer_with};
 use super::source::{OnDamage, Source, TailOf};
 use super::writer::Writer;
@@ -119,8 +119,9 @@ impl Writer {
         .map_err(before)?;
         connection.execute_batch("COMMIT").map_err(|error| Failure::Unknown(error.to_string()))?;
         let after = |fault: Fault| Failure::Unknown(fault.to_string());
-        self.directory.note_commit(Database::Logs).map_err(after)?;
+        self.directory.note_commit(Database::Logs, connection).map_err(after)?;
         fault::hit("erase.after_commit").map_err(|error| after(error.into()))?;
+        self.shared.damaged().forget(head.no);
         self.active.remove(&claim.session);
         self.snapshots.remove(&claim.session);
         self.projected.retain(|projection| projection.session != claim.session);
@@ -137,7 +138,9 @@ impl Writer {
     /// A trunk keeps part of its tail, so what is known of the tail is read anew.
     fn reload_tail(&mut self, connection: &Connection) -> Result<(), Fault> {
         let loaded = load::tail(connection)?;
-        self.set_damaged(loaded.damaged);
+        let mut damaged = self.shared.damaged();
+        loaded.damaged.into_iter().for_each(|(no, intact)| damaged.note_unwritable(no, intact));
+        drop(damaged);
         *self.shared.tail() = loaded.tail;
         Ok(())
     }
@@ -264,10 +267,10 @@ fn cut(connection: &Connection, tail: TailOf<'_>, no: i64, end: Seq) -> Result<(
         )
         .optional()?;
     let prev: Link = whole.map_or_else(|| read::log(connection, no).map(|log| log.base), Ok)?;
-    let mut entries = Vec::new();
     let count = usize::try_from(end.0.saturating_sub(prev.seq.0)).unwrap_or(usize::MAX);
-    match read::collect(connection, tail, no, prev.seq, count, &mut entries) {
-        Ok(_) if entries.len() == count => {}
+    let mut page = Page::of(count);
+    match read::collect(connection, tail, no, prev.seq, &mut page) {
+        Ok(_) if page.entries.len() == count => {}
         Err(Stop::Fault(fault)) => return Err(fault),
         // What cannot be read cannot be packed anew: it stays as it is, and only what stands after it goes.
         Ok(_) | Err(Stop::Damage(_)) => {
@@ -277,7 +280,7 @@ fn cut(connection: &Connection, tail: TailOf<'_>, no: i64, end: Seq) -> Result<(
     }
     connection.execute("DELETE FROM packs WHERE no = ? AND first_seq > ?", params![no, prev.seq.0])?;
     blank(connection, no, 0)?;
-    make_packs(prev, &entries)?.iter().try_for_each(|pack| store_pack(connection, no, pack))
+    make_packs(prev, &page.entries)?.iter().try_for_each(|pack| store_pack(connection, no, pack))
 }
 
 /// Notes the blobs that a log uses up to `end`; those after it are no longer used.

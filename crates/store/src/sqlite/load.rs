@@ -1,9 +1,9 @@
 //! What the tail holds, learnt from the disk alone, with every link of its chain checked.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension};
-use session::{Link, SessionId};
+use session::{Link, Seq, SessionId};
 use uuid::Uuid;
 
 use super::Fault;
@@ -19,8 +19,8 @@ pub(super) struct Loaded {
     pub(super) tail: Tail,
     /// Sessions that have something in the tail.
     pub(super) heads: Vec<(SessionId, Head)>,
-    /// Logs whose rows do not follow each other, or are fewer than something else proves.
-    pub(super) damaged: HashSet<i64>,
+    /// Logs whose rows do not follow each other, with the last intact entry.
+    pub(super) damaged: BTreeMap<i64, Seq>,
 }
 
 pub(super) fn tail(connection: &Connection) -> Result<Loaded, Fault> {
@@ -31,7 +31,7 @@ pub(super) fn tail(connection: &Connection) -> Result<Loaded, Fault> {
     // Row ids go on where the packs' rows once stood, so that none is ever used twice.
     tail.first_row = first.unwrap_or(1);
     tail.next_row = last.map_or(1, |last| last + 1);
-    let mut damaged = HashSet::new();
+    let mut damaged = BTreeMap::new();
     let mut ends: HashMap<i64, Link> = HashMap::new();
     let mut next = tail.first_row;
     let mut select = connection
@@ -78,7 +78,7 @@ fn take(
     connection: &Connection,
     tail: &mut Tail,
     ends: &mut HashMap<i64, Link>,
-    damaged: &mut HashSet<i64>,
+    damaged: &mut BTreeMap<i64, Seq>,
     id: i64,
     no: i64,
     stored: &StoredRow,
@@ -91,14 +91,14 @@ fn take(
             end
         }
     };
-    if stored.seq <= end.seq || damaged.contains(&no) {
+    if stored.seq <= end.seq || damaged.contains_key(&no) {
         return Ok(());
     }
     let hash = end.hash.next(stored.seq, stored.time, stored.epoch, &stored.body);
     let link = Link { seq: stored.seq, epoch: stored.epoch, hash: stored.hash };
     if stored.seq != end.seq.next() || stored.epoch < end.epoch || hash != stored.hash {
         // The row stays known, so that a reader is told of the damage instead of a shorter log.
-        damaged.insert(no);
+        damaged.insert(no, end.seq);
     }
     tail.push(no, id, end, link, stored.body.len());
     ends.insert(no, link);

@@ -1,14 +1,19 @@
 //! How entries stand in a pack: columns of times, epochs and lengths, then the bodies, compressed as one.
 //!
-//! The chain needs no column: it is computed anew from the bytes and must end at the pack's last link.
+//! The chain needs no column: it is computed anew from the bytes and must end at the pack's last link. A pack of
+//! placeholders stands in for entries that `repair` set aside. Its last entry takes over the hash of the entry it replaces,
+//! so that the entries behind it still fit the chain.
 
-use session::{Damage, Entry, Epoch, Link, Seq, Time};
+use session::{Damage, Entry, Epoch, Event, Link, Seq, Time};
 
 /// Compression level: 3 is zstd's default, fast enough to never be what the store waits for.
 const LEVEL: i32 = 3;
 
 /// Bytes that a pack may hold unpacked. A larger claim is damage, not data.
 const UNPACKED_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// The first bytes of a pack of placeholders. No zstd frame starts with them.
+const PLACEHOLDERS: &[u8] = b"set aside";
 
 /// One stored entry, before its event is read.
 #[derive(Debug, Clone)]
@@ -37,9 +42,44 @@ pub(super) fn encode(rows: &[Row]) -> std::io::Result<Vec<u8>> {
     zstd::bulk::compress(&plain, LEVEL)
 }
 
+/// Packs one placeholder for each entry after `prev` up to `last`.
+pub(super) fn encode_placeholders(prev: &Link, last: &Link, time: Time) -> std::io::Result<Vec<u8>> {
+    let rows: Vec<Row> = (prev.seq.0..last.seq.0)
+        .map(|_| Row { time, epoch: last.epoch, body: placeholder(prev, time).body.to_string() })
+        .collect();
+    Ok([PLACEHOLDERS, &encode(&rows)?].concat())
+}
+
+fn placeholder(prev: &Link, time: Time) -> Entry {
+    Entry::seal(prev, time, prev.epoch, Event::EntriesSetAside { count: 1 })
+}
+
 /// Unpacks the entries after `after` and checks the chain from `prev` to `last`. On damage, gives what stands before
 /// it and the damage.
 pub(super) fn decode(body: &[u8], prev: &Link, last: &Link, after: Seq) -> (Vec<Entry>, Option<Damage>) {
+    let Some(body) = body.strip_prefix(PLACEHOLDERS) else { return decode_rows(body, prev, last, after) };
+    let (seq, error) = (prev.seq.next(), "not a pack of placeholders".to_owned());
+    // The hash of the last one is not its own, so the bytes are compared instead.
+    let first = placeholder(prev, Time(0));
+    let end = zstd::stream::decode_all(body).ok().and_then(|plain| {
+        let rows = rows(&plain, seq)?;
+        let fit = rows.iter().all(|row| row.epoch == last.epoch && row.body == &*first.body);
+        rows.iter().fold(fit.then_some(*prev), |link, row| {
+            let hash = link?.hash.next(row.seq, row.time, row.epoch, row.body);
+            Some(Link { seq: row.seq, epoch: row.epoch, hash })
+        })
+    });
+    let Some(end) = end.filter(|end| end.seq == last.seq) else {
+        return (Vec::new(), Some(Damage::Unreadable { seq, error }));
+    };
+    let (mut entries, damage) = decode_rows(body, prev, &end, after);
+    if let Some(entry) = entries.last_mut() {
+        entry.hash = last.hash;
+    }
+    (entries, damage)
+}
+
+fn decode_rows(body: &[u8], prev: &Link, last: &Link, after: Seq) -> (Vec<Entry>, Option<Damage>) {
     let mut entries = Vec::new();
     let unreadable = |seq: Seq, error: &str| Some(Damage::Unreadable { seq, error: error.to_owned() });
     let first = prev.seq.next();
@@ -170,6 +210,27 @@ mod tests {
         assert_eq!(decode(&body, &start, &last, Seq(0)), (entries.clone(), None));
         assert_eq!(decode(&body, &start, &last, Seq(141)), (entries[100..].to_vec(), None));
         assert!(body.len() < 2_400, "{} bytes for 200 short chunks", body.len());
+    }
+
+    #[test]
+    fn placeholders_fit_the_chain() {
+        let (start, entries) = log(20);
+        let last = entries.last().unwrap().link();
+        let body = encode_placeholders(&start, &last, Time(5)).unwrap();
+        let (given, damage) = decode(&body, &start, &last, Seq(0));
+        assert_eq!((given.len(), given.last().unwrap().link(), damage), (20, last, None));
+        assert!(given.iter().all(|entry| entry.event == Event::EntriesSetAside { count: 1 }));
+        assert_eq!(decode(&body, &start, &last, Seq(51)), (given[10..].to_vec(), None));
+        // Packed again without the last one, as an erasure does, they are an ordinary pack.
+        assert_eq!(
+            decode(&packed(&given[..19]), &start, &given[18].link(), Seq(0)),
+            (given[..19].to_vec(), None)
+        );
+        // A pack of other entries cannot pass as placeholders, nor one of fewer.
+        for other in [&entries[..], &given[..19]] {
+            let body = [PLACEHOLDERS, &packed(other)].concat();
+            assert!(decode(&body, &start, &last, Seq(0)).1.is_some());
+        }
     }
 
     #[test]

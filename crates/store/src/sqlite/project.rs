@@ -4,9 +4,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, params};
 use session::{Entry, Event, Link, Seq, SessionId};
 
 use crate::catalog::TurnRow;
@@ -42,6 +42,8 @@ pub(super) enum Work {
     },
     /// Give back space of the file of words.
     Tidy,
+    /// Rebuild the search index, because a search found damage in it.
+    RebuildSearch,
 }
 
 /// A session that has something to project.
@@ -82,23 +84,21 @@ pub(super) struct Projection {
 /// Why a session was not projected.
 #[derive(Debug)]
 pub(super) enum NotProjected {
-    /// Its log is damaged, as a broken chain or SQLite itself proves.
+    /// Its log is damaged, as a broken chain proves.
     Damaged(String),
+    /// SQLite found the database malformed, or the disk failed to read it. If it is found again and again, it is damage.
+    Malformed(String),
     /// Anything else, such as a want of descriptors: it is tried again.
     Failed(String),
 }
 
 impl From<Fault> for NotProjected {
     fn from(fault: Fault) -> Self {
-        let damaged = match &fault {
-            Fault::Damaged(_) => true,
-            Fault::Sqlite(error) => matches!(
-                error.sqlite_error_code(),
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-            ),
-            Fault::Io(_) | Fault::Refused(_) => false,
-        };
-        if damaged { Self::Damaged(fault.to_string()) } else { Self::Failed(fault.to_string()) }
+        match fault {
+            Fault::Damaged(reason) => Self::Damaged(reason),
+            fault if fault.is_damage() => Self::Malformed(fault.to_string()),
+            fault => Self::Failed(fault.to_string()),
+        }
     }
 }
 
@@ -141,8 +141,16 @@ pub(super) fn start(
     let (sender, receiver) = mpsc::channel::<Work>();
     let connection = Some(connect(&shared).and_then(open_files)?);
     let remake = Remake::Done;
-    let mut projector =
-        Projector { shared, search, requests, connection, tidy_asked: 0, remake, remakes_failed: 0 };
+    let mut projector = Projector {
+        shared,
+        search,
+        requests,
+        connection,
+        tidy_asked: 0,
+        remake,
+        remakes_failed: 0,
+        rebuild_after: None,
+    };
     projector.note_search();
     let thread = spawn("everturn-project", move || {
         let work = AssertUnwindSafe(|| while projector.go_on(&receiver).is_ok() {});
@@ -164,8 +172,10 @@ pub(super) struct Projector {
     /// Pending requests to tidy up; they wait until the erased words are scrubbed.
     tidy_asked: usize,
     pub(super) remake: Remake,
-    /// Attempts in a row to make the words anew.
+    /// Attempts in a row to rebuild the search index.
     pub(super) remakes_failed: u32,
+    /// Before this time, damage found by a search starts no other rebuild.
+    pub(super) rebuild_after: Option<Instant>,
 }
 
 /// The writing thread is gone.
@@ -227,6 +237,7 @@ impl Projector {
                     self.tell(Request::Forgotten { no, result })?;
                 }
                 Work::Tidy => self.tidy_asked += 1,
+                Work::RebuildSearch => self.rebuild_damaged(),
             }
         }
         self.project(dues)

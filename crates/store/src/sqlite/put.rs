@@ -127,7 +127,7 @@ impl Writer {
         .map_err(failed)?;
         let unknown = |fault: Fault| Failure::Unknown(fault.to_string());
         connection.execute_batch("COMMIT").map_err(|error| unknown(error.into()))?;
-        self.directory.note_commit(Database::Logs).map_err(unknown)?;
+        self.directory.note_commit(Database::Logs, connection).map_err(unknown)?;
         fault::hit("expire.after_commit").map_err(|error| unknown(error.into()))?;
         erase::remove_doomed(connection, &self.shared.blobs).map_err(unknown)?;
         Ok(expired.len() as u64)

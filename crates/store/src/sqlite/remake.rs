@@ -15,7 +15,9 @@ use super::{Fault, read, search};
 
 /// The pause before the first attempt. It doubles with each that fails.
 const PAUSE: Duration = Duration::from_secs(1);
-const PAUSE_DOUBLINGS_MAX: u32 = 8;
+const PAUSE_DOUBLINGS_MAX: u32 = 4;
+/// Minimum time between the starts of two rebuilds because of damage.
+const DAMAGED_AGAIN: Duration = Duration::from_secs(600);
 /// How long the writing thread may take to record a rebuilt index.
 const NOTE_AGAIN: Duration = Duration::from_secs(5);
 
@@ -51,6 +53,18 @@ impl Projector {
             self.remake = Remake::Due(moment() + PAUSE * (1 << self.remakes_failed.min(PAUSE_DOUBLINGS_MAX)));
             self.remakes_failed += 1;
         }
+    }
+
+    /// Discards an index in which a search found damage, and schedules a rebuild. Damage that is back right after a rebuild is
+    /// not in the index, so rebuilds are rate limited.
+    pub(super) fn rebuild_damaged(&mut self) {
+        let now = moment();
+        if self.search.is_off() || self.rebuild_after.is_some_and(|after| now < after) {
+            return;
+        }
+        self.rebuild_after = Some(now + DAMAGED_AGAIN);
+        self.search.fail(&Fault::Damaged("a search found damage in the index".to_owned()));
+        self.note_search();
     }
 
     /// Takes one step of the rebuild.
@@ -130,7 +144,7 @@ impl Writer {
             connection.execute_batch("BEGIN IMMEDIATE")?;
             search::rely_on(&connection, generation, commits)?;
             connection.execute_batch("COMMIT")?;
-            self.directory.note_commit(Database::Logs)
+            self.directory.note_commit(Database::Logs, &connection)
         })();
         self.connection = Some(connection);
         match noted {

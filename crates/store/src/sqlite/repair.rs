@@ -1,6 +1,6 @@
-//! How a session goes on after damage: what is damaged is set aside in a file of its own, what stands before it stays,
-//! and what is derived from the log is made anew. An entry says how much is missing, so that no history is silently
-//! shorter. Done while no server has the store.
+//! Repairs damaged sessions while no server uses the store. A damaged pack is set aside in a file and replaced by
+//! placeholders; the entries before and behind it stay. If the entries behind the damage cannot be proven, they are set
+//! aside too. Placeholders and marks in the log say how much is missing. Everything derived from the log is rebuilt.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
-use session::{Entry, Epoch, Event, Link, Seq, SessionId, Time, hex};
+use session::{Entry, Epoch, Event, Link, Seq, Session, SessionId, Time, hex};
 
 use crate::directory::{DataDirectory, Database, Left, sync};
 use crate::people::PEOPLE_FILE;
 
 use super::append::put_row;
-use super::project::{make_packs, store_pack};
+use super::pack;
+use super::project::{Pack, make_packs, store_pack};
+use super::read::Page;
 use super::source::Source;
 use super::tail::Tail;
 use super::verify::{Told, TroubleKind, Verified, follow, log_row, look_through};
@@ -41,9 +43,11 @@ pub struct Repaired {
 #[derive(Debug)]
 pub struct RepairedSession {
     pub session: SessionId,
-    /// The last entry that stands.
+    /// The last entry that was kept.
     pub kept: Seq,
-    /// Where the rest is, if anything was damaged.
+    /// The number of entries that were set aside.
+    pub set_aside: u64,
+    /// The file that has them. The file of another session may have those that the two share.
     pub aside: Option<PathBuf>,
 }
 
@@ -91,7 +95,7 @@ impl Repair<'_> {
         }
         remove_leftovers(&connection)?;
         if !sessions.is_empty() {
-            // The words of what is gone must not be found; they are made anew when the store is opened.
+            // What is gone must not be found; the index is rebuilt when the store is opened.
             connection.execute("DELETE FROM search", [])?;
         }
         checkpoint::empty(&connection)?;
@@ -129,33 +133,100 @@ impl Repair<'_> {
             })
             .optional()?;
         let Some(no) = no else { return Ok(None) };
+        let folder = self.directory.path().join(SET_ASIDE);
+        let path = folder.join(format!("{session}-{}.jsonl", self.now.0));
+        self.replace_damaged_packs(connection, no, &path)?;
         let loaded = load::tail(connection)?;
         let end = read::end(connection, loaded.tail.get(no), no)?;
-        let (kept, _) = follow(connection, &loaded.tail, no, end, |_| {})?;
+        // Counted here, because a session that shares its beginning may have been repaired before.
+        let (mut state, mut replaced) = (Session::default(), 0);
+        let (kept, _) = follow(connection, &loaded.tail, no, end, |entry| {
+            session::fold(&mut state, entry);
+            replaced += u64::from(self.is_placeholder(entry));
+        })?;
         let proven = read::proven(connection, no)?.max(end.seq);
-        let mut aside = None;
-        if kept.seq < proven {
-            let path = self.aside(&format!("{session}-{}.jsonl", self.now.0))?;
+        let cut_off = proven.0.saturating_sub(kept.seq.0);
+        if cut_off > 0 {
             write_aside(connection, no, kept, &path)?;
-            sync(&self.directory.path().join(SET_ASIDE))?;
             cut(connection, &loaded.tail, no, kept)?;
-            self.mark(connection, no, kept, proven.0 - kept.seq.0)?;
-            aside = Some(path);
+            self.append(connection, no, kept, Event::EntriesSetAside { count: cut_off })?;
+        } else if replaced > 0 && !state.queue.is_empty() {
+            // The runs of these messages may be among the missing entries. They wait until a person sends them.
+            self.append(connection, no, kept, Event::QueuePaused {})?;
         }
-        derive_anew(connection, no, session)?;
-        Ok(Some(RepairedSession { session, kept: kept.seq, aside }))
+        rebuild_derived(connection, no, session)?;
+        let set_aside = replaced + cut_off;
+        let aside = path.exists().then_some(path);
+        if aside.is_some() {
+            sync(&folder)?;
+            sync(self.directory.path())?;
+        }
+        Ok(Some(RepairedSession { session, kept: kept.seq, set_aside, aside }))
     }
 
-    /// Says in the log how much was set aside, under an epoch of its own.
-    fn mark(&self, connection: &Connection, no: i64, kept: Link, count: u64) -> Result<(), Fault> {
+    /// Returns whether this repair put the entry in the place of a damaged one.
+    fn is_placeholder(&self, entry: &Entry) -> bool {
+        entry.time == self.now && matches!(entry.event, Event::EntriesSetAside { .. })
+    }
+
+    /// Replaces the damaged packs of a log, and of the logs whose beginning it shares, by placeholders, and writes the
+    /// damaged packs to `path`.
+    ///
+    /// Leaves a pack if its neighbors do not fit its links, or if the first entry of the log is in it, without which the
+    /// others have no session.
+    fn replace_damaged_packs(&self, connection: &Connection, no: i64, path: &Path) -> Result<(), Fault> {
+        let log = read::log(connection, no)?;
+        if let Some(parent) = log.parent {
+            self.replace_damaged_packs(connection, parent, path)?;
+        }
+        let links: Vec<(Link, Link)> = connection
+            .prepare(
+                "SELECT first_seq, prev_epoch, prev_hash, last_seq, last_epoch, last_hash FROM packs
+                 WHERE no = ? ORDER BY first_seq",
+            )?
+            .query_map([no], |row| {
+                let first: u64 = row.get(0)?;
+                let prev = append::link(first.saturating_sub(1), row.get(1)?, row.get(2)?);
+                Ok((prev, append::link(row.get(3)?, row.get(4)?, row.get(5)?)))
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        let mut end = log.base;
+        for (at, (prev, last)) in links.iter().enumerate() {
+            if *prev != end || links.get(at + 1).is_some_and(|(next, _)| next != last) {
+                break;
+            }
+            end = *last;
+            let body: Vec<u8> = connection.query_row(
+                "SELECT body FROM packs WHERE no = ? AND last_seq = ?",
+                params![no, last.seq.0],
+                |row| row.get(0),
+            )?;
+            let (entries, damage) = pack::decode(&body, prev, last, Seq(0));
+            let kept = entries.last().map_or(*prev, Entry::link);
+            if damage.is_none() || kept == log.base {
+                continue;
+            }
+            write_pack_aside(path, &body, prev.seq.next(), last.seq)?;
+            connection.execute("DELETE FROM packs WHERE no = ? AND last_seq = ?", params![no, last.seq.0])?;
+            for pack in make_packs(*prev, &entries)? {
+                store_pack(connection, no, &pack)?;
+            }
+            let body = pack::encode_placeholders(&kept, last, self.now)?;
+            store_pack(connection, no, &Pack { prev: kept, last: *last, body, size_bytes: 0 })?;
+        }
+        Ok(())
+    }
+
+    /// Appends an entry to the tail of a log, under an epoch of its own.
+    fn append(&self, connection: &Connection, no: i64, end: Link, event: Event) -> Result<(), Fault> {
         connection
-            .execute("UPDATE logs SET epoch = max(epoch, ?2) + 1 WHERE no = ?1", params![no, kept.epoch.0])?;
+            .execute("UPDATE logs SET epoch = max(epoch, ?2) + 1 WHERE no = ?1", params![no, end.epoch.0])?;
         let epoch = connection.query_row("SELECT epoch FROM logs WHERE no = ?", [no], |row| row.get(0))?;
-        if kept.seq == read::log(connection, no)?.base.seq {
-            // Nothing of its own is left that a mark could stand behind.
+        if end.seq == read::log(connection, no)?.base.seq {
+            // The log has no entry of its own left to append to.
             return Ok(());
         }
-        let entry = Entry::seal(&kept, self.now, Epoch(epoch), Event::EntriesSetAside { count });
+        let entry = Entry::seal(&end, self.now, Epoch(epoch), event);
         let next: i64 =
             connection.query_row("SELECT coalesce(max(id), 0) + 1 FROM tail", [], |row| row.get(0))?;
         let body: &str = &entry.body;
@@ -187,9 +258,23 @@ fn fill_gaps(connection: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
+fn open_aside(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    File::options().create(true).append(true).open(path)
+}
+
+/// Writes a pack, as it is stored.
+fn write_pack_aside(path: &Path, body: &[u8], first: Seq, last: Seq) -> io::Result<()> {
+    let mut out = open_aside(path)?;
+    writeln!(out, "{}", json!({ "pack": hex(body), "first_seq": first.0, "last_seq": last.0 }))?;
+    out.sync_all()
+}
+
 /// Writes everything that is stored of a log behind `kept`, as it is stored.
 fn write_aside(connection: &Connection, no: i64, kept: Link, path: &Path) -> Result<(), Fault> {
-    let mut out = File::create(path)?;
+    let mut out = open_aside(path)?;
     let mut packs =
         connection.prepare("SELECT first_seq, last_seq, body FROM packs WHERE no = ? AND last_seq > ?")?;
     let rows = packs.query_map(params![no, kept.seq.0], |row| {
@@ -228,18 +313,19 @@ fn cut(connection: &Connection, tail: &Tail, no: i64, kept: Link) -> Result<(), 
         params![no, kept.seq.0],
         |row| row.get(0),
     )?;
-    let mut rest = Vec::new();
+    let mut rest = Page::of(0);
     if let Some(first) = first.filter(|first| *first <= kept.seq.0) {
         let after = Seq(first.saturating_sub(1));
         let count = usize::try_from(kept.seq.0 - after.0).unwrap_or(usize::MAX);
+        rest = Page::of(count);
         // Damage behind these is why we are here.
-        drop(read::collect(connection, &|no| tail.get(no).cloned(), no, after, count, &mut rest));
+        drop(read::collect(connection, &|no| tail.get(no).cloned(), no, after, &mut rest));
     }
     connection.execute("DELETE FROM packs WHERE no = ? AND last_seq > ?", params![no, kept.seq.0])?;
-    if let Some(entry) = rest.first() {
+    if let Some(entry) = rest.entries.first() {
         let before = read::end(connection, None, no)?;
         let prev = if before.seq.next() == entry.seq { before } else { base };
-        for pack in make_packs(prev, &rest)? {
+        for pack in make_packs(prev, &rest.entries)? {
             store_pack(connection, no, &pack)?;
         }
     }
@@ -256,8 +342,8 @@ fn cut(connection: &Connection, tail: &Tail, no: i64, kept: Link) -> Result<(), 
     Ok(())
 }
 
-/// Makes everything that stands beside a log anew from what it says.
-fn derive_anew(connection: &Connection, no: i64, session: SessionId) -> Result<(), Fault> {
+/// Rebuilds everything that is derived from a log.
+fn rebuild_derived(connection: &Connection, no: i64, session: SessionId) -> Result<(), Fault> {
     for table in ["snapshots", "turns", "blob_uses", "list", "list_tags", "keys"] {
         connection.execute(&format!("DELETE FROM {table} WHERE no = ?"), [no])?;
     }

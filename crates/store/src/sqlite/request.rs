@@ -76,6 +76,8 @@ pub(super) enum Request {
         result: Result<(), String>,
     },
     Tidied,
+    /// A search found damage in the index.
+    SearchDamaged,
     /// The search index was rebuilt, in a file of this generation.
     WordsMade {
         generation: [u8; 16],

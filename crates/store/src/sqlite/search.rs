@@ -1,5 +1,5 @@
 //! Which texts can be found: words in a file of their own, written by the projecting thread, so that no commit waits for
-//! them. Words are durable before the log's watermark passes them; the file itself can be made anew from the logs.
+//! them. Words are durable before the log's watermark passes them; the file itself can be rebuilt from the logs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,12 +20,12 @@ use super::source::{Findable, OnDamage, Source};
 use super::tail::Tail;
 use super::{Fault, background, checkpoint, wal};
 
-/// Marks a file as ours: "EvTs". Another form of the tables or of the words gets another number, and the file is made
-/// anew.
+/// Marks a file as ours: "EvTs". Another form of the tables or of the words gets another number, and the file is
+/// rebuilt.
 const APPLICATION_ID: i64 = 0x4576_5473;
 const FORM: i64 = 4;
 
-/// Sessions whose words are made durable together when the file is made anew.
+/// Sessions whose words are made durable together when the file is rebuilt.
 const REBUILT_AT_ONCE: usize = 500;
 /// How often it is told how far that is.
 const TELL_EVERY: Duration = Duration::from_secs(2);
@@ -91,7 +91,7 @@ struct Relied {
 }
 
 impl Search {
-    /// Opens the words, or makes them anew from the logs when they are missing, damaged, or older than the logs rely on.
+    /// Opens the index, or rebuilds it from the logs if it is missing, damaged, or older than the logs rely on.
     /// A store whose words cannot be had is still a store.
     pub(super) fn open(main: &Connection, tail: &Tail, path: PathBuf) -> Self {
         Self::open_or_make(main, tail, path.clone()).unwrap_or_else(|fault| {
@@ -119,7 +119,7 @@ impl Search {
                 return Ok(search);
             }
             Some(Err(fault)) => {
-                tracing::warn!(reason = %fault, "the words for search are made anew from the logs")
+                tracing::warn!(reason = %fault, "rebuilding the search index from the logs")
             }
             None => {}
         }

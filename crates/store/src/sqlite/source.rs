@@ -6,11 +6,12 @@ use session::{Entry, Event, RunId, Seq, TurnId};
 use crate::catalog::{Document, TurnIndex, TurnRow, document};
 
 use super::Fault;
-use super::read::{self, Stop};
+use super::read::{self, Page, Stop};
 use super::tail::TailSession;
 
-/// Entries in memory at once.
-const STRETCH: u64 = 10_000;
+/// Entries in memory at once, and bytes of them.
+const STRETCH: usize = 10_000;
+const STRETCH_BYTES: usize = 16 * 1024 * 1024;
 
 /// Finds the tail of a log.
 pub(super) type TailOf<'a> = &'a dyn Fn(i64) -> Option<TailSession>;
@@ -51,18 +52,17 @@ pub(super) enum OnDamage {
 impl Source<'_> {
     /// The entries after `after` up to and including `end`.
     pub(super) fn read(&self, after: Seq, end: Seq) -> Result<Vec<Entry>, Fault> {
-        self.read_as(OnDamage::Fail, after, end)
+        let count = usize::try_from(end.0.saturating_sub(after.0)).unwrap_or(usize::MAX);
+        self.collect(OnDamage::Fail, after, Page::of(count))
     }
 
-    fn read_as(&self, on_damage: OnDamage, after: Seq, end: Seq) -> Result<Vec<Entry>, Fault> {
-        let count = usize::try_from(end.0.saturating_sub(after.0)).unwrap_or(usize::MAX);
-        let mut entries = Vec::new();
-        match read::collect(self.connection, self.tail, self.no, after, count, &mut entries) {
+    fn collect(&self, on_damage: OnDamage, after: Seq, mut page: Page) -> Result<Vec<Entry>, Fault> {
+        match read::collect(self.connection, self.tail, self.no, after, &mut page) {
             Err(Stop::Fault(fault)) => Err(fault),
             Err(Stop::Damage(damage)) if on_damage == OnDamage::Fail => {
                 Err(Fault::Damaged(damage.to_string()))
             }
-            Ok(_) | Err(Stop::Damage(_)) => Ok(entries),
+            Ok(_) | Err(Stop::Damage(_)) => Ok(page.entries),
         }
     }
 
@@ -75,7 +75,8 @@ impl Source<'_> {
         mut take: impl FnMut(&[Entry]) -> Result<(), Fault>,
     ) -> Result<Seq, Fault> {
         while after < end {
-            let entries = self.read_as(on_damage, after, Seq(end.0.min(after.0 + STRETCH)))?;
+            let count = usize::try_from(end.0 - after.0).unwrap_or(usize::MAX).min(STRETCH);
+            let entries = self.collect(on_damage, after, Page::bounded(count, STRETCH_BYTES))?;
             let Some(last) = entries.last() else { break };
             after = last.seq;
             take(&entries)?;

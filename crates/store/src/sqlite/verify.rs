@@ -16,16 +16,18 @@ use crate::blob::BlobDirectory;
 use crate::catalog::{ListRow, TurnIndex};
 use crate::directory::DataDirectory;
 
+use super::catalog;
 use super::disk::moment;
-use super::read::{self, Stop};
+use super::read::{self, Page, Stop};
 use super::tail::Tail;
 use super::{Fault, LOGS_FILE, OpenStoreError, connect_to_read, load, migrate};
 
 /// Entries in memory at once, for each worker.
 const STRETCH: usize = 10_000;
+const STRETCH_BYTES: usize = 16 * 1024 * 1024;
 /// Logs that a worker takes at a time.
 const LOGS: usize = 64;
-/// How long one look at the store lasts. While it does, the write-ahead log of a server that serves cannot begin anew.
+/// How long one look at the store lasts. While it does, the write-ahead log of a server that serves cannot restart.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// What was found.
@@ -280,12 +282,10 @@ pub(super) fn follow(
     mut take: impl FnMut(&Entry),
 ) -> Result<(Link, Option<String>), Fault> {
     let mut link = Link::START;
-    let mut entries = Vec::new();
     while link.seq < end.seq {
-        entries.clear();
-        let read =
-            read::collect(connection, &|no| tail.get(no).cloned(), no, link.seq, STRETCH, &mut entries);
-        for entry in &entries {
+        let mut page = Page::bounded(STRETCH, STRETCH_BYTES);
+        let read = read::collect(connection, &|no| tail.get(no).cloned(), no, link.seq, &mut page);
+        for entry in &page.entries {
             // Each stretch was checked by itself; here they join.
             if entry.seq != link.seq.next() || entry.epoch < link.epoch {
                 return Ok((link, Some(format!("entry {} does not follow {}", entry.seq, link.seq))));
@@ -294,7 +294,7 @@ pub(super) fn follow(
             link = entry.link();
         }
         match read {
-            Ok(_) if entries.is_empty() => {
+            Ok(_) if page.entries.is_empty() => {
                 return Ok((link, Some(format!("entries from {} on are missing", link.seq.next()))));
             }
             Ok(_) => {}
@@ -332,7 +332,7 @@ fn compare(
     told: &mut Told,
 ) -> Result<Vec<String>, Fault> {
     let mut wrong = Vec::new();
-    let listed = read::list_row(connection, no)?;
+    let listed = catalog::list_row(connection, no)?;
     if let (Some(listed), Some(row)) = (&listed, &mut told.row) {
         // Logs that are older than this count began it at zero, and what was in the trash before its time was kept went
         // there when the store was brought to that schema. What waits for a person is known since then as well.
@@ -372,7 +372,7 @@ fn compare(
         .optional()?;
     // What follows behind the log is compared where it has come to the end.
     if indexed == Some(end.seq.0) {
-        let turns = read::turns(connection, session, None, usize::MAX)?;
+        let turns = catalog::turns(connection, session, None, usize::MAX)?;
         let folded = told.turns.page(None, usize::MAX);
         if turns != folded {
             wrong.push(format!("{} turns are indexed, its log shows {}", turns.len(), folded.len()));

@@ -1,11 +1,10 @@
 //! The one thread that writes: it commits what is asked in groups, and stores projections in between.
 //!
 //! Any error makes the store dead: the connection is closed, nothing is acknowledged, and only [`Request::Revive`]
-//! brings it back, by reading from the disk anew. SQLite itself would carry on after a failed sync.
+//! brings it back, by reading the disk again. SQLite itself would carry on after a failed sync.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -47,6 +46,8 @@ pub(super) struct Active {
     /// Failed tries to project it in a row, and when the next one is due.
     pub(super) failures: u32,
     pub(super) retry_at: Option<Instant>,
+    /// Attempts in a row that found the database malformed.
+    pub(super) malformed: u32,
 }
 
 /// The state of the writing thread.
@@ -55,8 +56,6 @@ pub(super) struct Writer {
     pub(super) settings: Settings,
     pub(super) connection: Option<Connection>,
     pub(super) active: HashMap<SessionId, Active>,
-    /// Logs whose stored end does not hold; they are read up to the damage and not written.
-    pub(super) damaged: HashSet<i64>,
     pub(super) reserve: Reserve,
     pub(super) quick: Vec<Quick>,
     pub(super) slow: VecDeque<Request>,
@@ -105,7 +104,6 @@ impl Writer {
             settings,
             connection: None,
             active: HashMap::new(),
-            damaged: HashSet::new(),
             quick: Vec::new(),
             slow: VecDeque::new(),
             projected: VecDeque::new(),
@@ -176,7 +174,7 @@ impl Writer {
             let active = Active::new(head, &loaded.tail);
             self.active.insert(session, active);
         }
-        self.set_damaged(loaded.damaged);
+        self.shared.damaged().set_unwritable(loaded.damaged);
         *self.shared.tail() = loaded.tail;
         self.connection = Some(connection);
         Ok(())
@@ -248,6 +246,7 @@ impl Writer {
             },
             Request::Forgotten { no, result } => self.forgotten(no, result),
             Request::Tidied => self.tidied(),
+            Request::SearchDamaged => self.ask_projector(Work::RebuildSearch),
             Request::WordsMade { generation, commits } => self.words_made(generation, commits),
             Request::Folded { life, result } => self.folded(life, result),
             Request::Close(answer) => self.closing.get_or_insert_default().extend(answer),
@@ -256,12 +255,6 @@ impl Writer {
                 self.slow.push_back(slow);
             }
         }
-    }
-
-    /// Notes which logs are damaged, for health and metrics too.
-    pub(super) fn set_damaged(&mut self, damaged: HashSet<i64>) {
-        self.shared.damaged.store(damaged.len() as u64, Ordering::Relaxed);
-        self.damaged = damaged;
     }
 
     fn alive(&self) -> Result<(), StoreError> {
@@ -363,7 +356,9 @@ impl Writer {
             return Ok(outcomes);
         }
         connection.execute_batch("COMMIT").map_err(|error| Failure::Unknown(error.to_string()))?;
-        self.directory.note_commit(Database::Logs).map_err(|fault| Failure::Unknown(fault.to_string()))?;
+        self.directory
+            .note_commit(Database::Logs, connection)
+            .map_err(|fault| Failure::Unknown(fault.to_string()))?;
         let after = |error: std::io::Error| Failure::Unknown(error.to_string());
         point(beats, "heartbeat.after_commit").map_err(after)?;
         point(claims, "claim.after_commit").map_err(after)?;
@@ -455,11 +450,19 @@ impl Writer {
             [claim.session.0.as_bytes().as_slice()],
             |row| row.get(0),
         )?;
-        let end = read::end(connection, self.shared.tail().get(no), no)?;
-        if self.damaged.contains(&no) || read::proven(connection, no)? > end.seq {
-            let reason = "its log is damaged; what is intact can be read".to_owned();
-            return Ok(Err(StoreError::Failed { doing: "write the session", reason }.into()));
+        // Appends of the same group are in the transaction, and not in the tail yet.
+        let end = match self.active.get(&claim.session) {
+            Some(active) => active.head.link,
+            None => read::end(connection, self.shared.tail().get(no), no)?,
+        };
+        let mut damaged = self.shared.damaged();
+        if read::proven(connection, no)? > end.seq {
+            damaged.note_unwritable(no, end.seq);
         }
+        if let Some(intact) = damaged.unwritable_after(no) {
+            return Ok(Err(ClaimError::Damaged { intact }));
+        }
+        drop(damaged);
         if let Some(active) = self.active.get_mut(&claim.session) {
             active.head.epoch = claim.epoch;
         }
@@ -536,6 +539,7 @@ impl Writer {
                 | Request::Projected { .. }
                 | Request::Forgotten { .. }
                 | Request::Tidied
+                | Request::SearchDamaged
                 | Request::WordsMade { .. }
                 | Request::Folded { .. }
                 | Request::Close(_) => {}
@@ -554,15 +558,24 @@ impl Writer {
         if self.connection.is_some() {
             return Ok(());
         }
-        let failed = |fault: Fault| fault.doing("reopen");
-        fault::hit("revive.before_open").map_err(|error| failed(error.into()))?;
-        self.shared.connections.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.connect().map_err(failed)?;
-        self.shared.open_readers().map_err(failed)?;
-        self.forget_doomed().map_err(failed)?;
-        fault::hit("revive.after_open").map_err(|error| failed(error.into()))?;
+        if let Err(fault) = self.reopen() {
+            // A store that is open in part must not count as revived: the next attempt starts over.
+            self.connection = None;
+            self.active.clear();
+            return Err(fault.doing("reopen"));
+        }
         *self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner) = None;
         tracing::info!("the store is written to again");
+        Ok(())
+    }
+
+    fn reopen(&mut self) -> Result<(), Fault> {
+        fault::hit("revive.before_open")?;
+        self.shared.connections.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.connect()?;
+        self.shared.open_readers()?;
+        self.forget_doomed()?;
+        fault::hit("revive.after_open")?;
         Ok(())
     }
 
@@ -596,6 +609,7 @@ impl Active {
             run_open: false,
             last_append: now,
             failures: 0,
+            malformed: 0,
             retry_at: None,
         }
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use session::{Event, Seq, Time};
+use session::{Entry, Event, Seq, Time};
 use store::backup::{self, BackupError};
 use store::blob::Blobs;
 use store::conformance::Author;
@@ -198,6 +198,53 @@ async fn what_stands_before_the_damage_goes_on_and_the_rest_is_set_aside() {
 }
 
 #[tokio::test]
+async fn repair_keeps_the_turns_behind_a_damaged_pack() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let mut author = Author::create(&store, session_id(1)).await;
+    // Each time, the turns so far become a pack.
+    for round in 0..4 {
+        author.turn(&store, &format!("question {round}"), &format!("answer {round}")).await;
+        store.settle().await.unwrap();
+    }
+    let mut branch = author.branch(&store, session_id(2), author.end().seq).await;
+    branch.turn(&store, "elsewhere", "yes").await;
+    drop(store);
+    let second = "first_seq = (SELECT min(first_seq) FROM packs WHERE no = 1 AND first_seq > 1)";
+    let database = Connection::open(directory.path().join("everturn.db")).unwrap();
+    let range = |row: &rusqlite::Row<'_>| Ok((row.get::<_, usize>(0)?, row.get::<_, usize>(1)?));
+    let sql = format!("SELECT first_seq, last_seq FROM packs WHERE no = 1 AND {second}");
+    let (first, last) = database.query_row(&sql, [], range).unwrap();
+    drop(database);
+    change(directory.path(), &format!("UPDATE packs SET body = x'00' WHERE no = 1 AND {second}"));
+    // Nobody has read the damaged pack yet, so the session accepts another turn.
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    author.claim = store.claim(author.id(), node(1), Claiming::Existing, NOW).await.unwrap();
+    author.turn(&store, "after the damage", "kept").await;
+    drop(store);
+    let repaired = repair_in(directory.path()).unwrap();
+    let found: Vec<_> =
+        repaired.sessions.iter().map(|session| (session.session, session.set_aside)).collect();
+    let count = (last - first + 1) as u64;
+    assert_eq!(found, [(session_id(1), count), (session_id(2), count)]);
+    assert_eq!(repaired.sessions[0].kept, author.end().seq);
+    assert_eq!(kinds(&verified(directory.path())), []);
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    for author in [&author, &branch] {
+        let read = store::read_all(&store, author.id(), Seq(0)).await.unwrap();
+        let intact = |log: &[Entry]| [&log[..first - 1], &log[last..]].concat();
+        assert_eq!(intact(&read), intact(&author.log));
+        assert!(read[first - 1..last].iter().all(|entry| entry.event == Event::EntriesSetAside { count: 1 }));
+    }
+    // The session can be written and branched as before.
+    author.claim = store.claim(author.id(), node(1), Claiming::Existing, NOW).await.unwrap();
+    author.turn(&store, "and on", "it goes").await;
+    store.settle().await.unwrap();
+    drop(store);
+    assert_eq!(kinds(&verified(directory.path())), []);
+}
+
+#[tokio::test]
 async fn rows_that_are_missing_and_a_torn_log_keep_a_store_closed_until_it_is_repaired() {
     let directory = TempDir::new().unwrap();
     let (store, _) = filled(directory.path()).await;
@@ -231,8 +278,35 @@ async fn an_attachment_that_is_missing_or_changed_is_found() {
     store.settle().await.unwrap();
     drop(store);
     let path = directory.path().join("blobs").join(&blob.0[..2]).join(&blob.0);
+    let backed_up = |name: &str| {
+        let copy = TempDir::new().unwrap();
+        let made = backup::make(&shared(directory.path()), &copy.path().join(name), NOW, &mut |_, _, _| {});
+        let made = made.unwrap();
+        (made.attachments, made.attachments_gone, made.attachments_damaged)
+    };
+    assert_eq!(backed_up("sound"), (1, 0, 0));
     fs::write(&path, b"another picture").unwrap();
     assert_eq!(kinds(&verified(directory.path())), [TroubleKind::Attachment]);
+    assert_eq!(backed_up("changed"), (0, 0, 1));
     fs::remove_file(&path).unwrap();
     assert_eq!(kinds(&verified(directory.path())), [TroubleKind::Attachment]);
+    assert_eq!(backed_up("missing"), (0, 0, 1));
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_not_backed_up() {
+    let directory = TempDir::new().unwrap();
+    let (data, copy) = (directory.path().join("data"), directory.path().join("copy"));
+    drop(filled(&data).await);
+    let file = data.join("everturn.db");
+    let root: usize = Connection::open(&file)
+        .unwrap()
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'turns'", [], |row| row.get(0))
+        .unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[(root - 1) * 4_096..][..64].fill(0xff);
+    fs::write(&file, bytes).unwrap();
+    let refused = backup::make(&shared(&data), &copy, NOW, &mut |_, _, _| {});
+    assert!(matches!(refused, Err(BackupError::Damaged { .. })), "{refused:?}");
+    assert!(!copy.exists());
 }

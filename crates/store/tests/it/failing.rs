@@ -88,6 +88,29 @@ async fn a_store_that_cannot_write_is_dead_until_it_is_revived() {
     author.assert_read(&store).await;
 }
 
+#[tokio::test]
+async fn a_revival_that_fails_halfway_starts_over() {
+    if !fault::INJECTED {
+        return;
+    }
+    for point in ["reader.connect", "revive.after_open"] {
+        let directory = TempDir::new().unwrap();
+        let store = SqliteStore::open(settings(directory.path())).unwrap();
+        let mut author = Author::create(&store, session_id(1)).await;
+        meddle(&directory, "ALTER TABLE list RENAME TO away");
+        author.refused(&store, rename()).await;
+        meddle(&directory, "ALTER TABLE away RENAME TO list");
+        fault::fail_next(point);
+        store.revive().await.unwrap_err();
+        assert!(store.heartbeat(node(1), NOW).await.is_err(), "{point}");
+        assert!(store.health().dead.is_some(), "{point}");
+        store.revive().await.unwrap();
+        assert_eq!(store.health().dead, None, "{point}");
+        author.turn(&store, "question", "answer").await;
+        author.assert_read(&store).await;
+    }
+}
+
 /// That session 1 is intact up to entry `intact` and no further, and session 2 as if nothing had happened.
 async fn assert_contained(store: &SqliteStore, damaged: &Author, intact: Seq, sound: &mut Author) {
     let count = usize::try_from(intact.0).unwrap();
@@ -98,10 +121,11 @@ async fn assert_contained(store: &SqliteStore, damaged: &Author, intact: Seq, so
     assert!(matches!(further, Err(ReadError::Damaged { intact: at, .. }) if at == intact), "{further:?}");
     store.settle().await.unwrap();
     let branch = Claiming::Branch { from: session_id(1), at: damaged.end().seq };
-    for (session, claiming) in [(session_id(1), Claiming::Existing), (session_id(9), branch)] {
-        let refused = store.claim(session, node(1), claiming, NOW).await;
-        assert!(matches!(refused, Err(ClaimError::Store(StoreError::Failed { .. }))), "{refused:?}");
-    }
+    let refused = store.claim(session_id(1), node(1), Claiming::Existing, NOW).await;
+    assert!(matches!(refused, Err(ClaimError::Damaged { .. })), "{refused:?}");
+    let refused = store.claim(session_id(9), node(1), branch, NOW).await;
+    assert!(matches!(refused, Err(ClaimError::Store(StoreError::Failed { .. }))), "{refused:?}");
+    assert_eq!(store.health().damaged, 1);
     sound.turn(store, "question", "answer").await;
     store.settle().await.unwrap();
     sound.assert_read(store).await;
@@ -135,6 +159,7 @@ async fn a_changed_pack_is_noticed_and_stops_its_session_alone() {
     for _ in 0..2 {
         let read = store.read(session_id(1), Seq(0), 100).await;
         assert!(matches!(read, Err(ReadError::Damaged { intact: Seq(0), .. })), "{read:?}");
+        assert_eq!(store.health().damaged, 1);
         let branch = Claiming::Branch { from: session_id(1), at: damaged.end().seq };
         let refused = store.claim(session_id(9), node(1), branch, NOW).await;
         assert!(matches!(refused, Err(ClaimError::Store(StoreError::Failed { .. }))), "{refused:?}");

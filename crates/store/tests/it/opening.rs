@@ -208,6 +208,59 @@ async fn a_lost_or_emptied_write_ahead_log_is_refused() {
 }
 
 #[tokio::test]
+async fn a_write_ahead_log_without_its_last_transactions_is_refused() {
+    for database in ["everturn.db", "people.db"] {
+        let directory = TempDir::new().unwrap();
+        crashed(directory.path()).await;
+        let log = directory.path().join(format!("{database}-wal"));
+        let whole = fs::read(&log).unwrap();
+        let frames = whole[32..].chunks_exact(24 + 4_096);
+        let commits: Vec<usize> = frames
+            .enumerate()
+            .filter(|(_, frame)| frame[4..8] != [0; 4])
+            .map(|(at, _)| 32 + (at + 1) * (24 + 4_096))
+            .collect();
+        let (last, earlier) = commits.split_last().expect("a commit");
+        assert_eq!(*last, whole.len());
+        for end in earlier.iter().chain([&32]) {
+            fs::write(&log, &whole[..*end]).unwrap();
+            let refused = refused_twice(directory.path());
+            assert!(refused.contains(", is cut short;") && refused.contains("everturn repair"), "{refused}");
+        }
+        fs::write(&log, &whole).unwrap();
+        drop(enter(directory.path()).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_database_without_its_last_pages_is_refused() {
+    let close = |directory: &Path| {
+        let entered = enter(directory).unwrap();
+        let people = People::open(&entered, NOW).unwrap();
+        drop(SqliteStore::open_in(entered, settings(directory)).unwrap());
+        people.close().unwrap();
+    };
+    for closed in [false, true] {
+        for database in ["everturn.db", "people.db"] {
+            let directory = TempDir::new().unwrap();
+            crashed(directory.path()).await;
+            if closed {
+                close(directory.path());
+            }
+            let file = directory.path().join(database);
+            let whole = fs::read(&file).unwrap();
+            for missing in [1, 4_096, 3 * 4_096] {
+                fs::write(&file, &whole[..whole.len() - missing]).unwrap();
+                let refused = refused_twice(directory.path());
+                assert!(refused.contains("is cut short: pages"), "closed {closed}: {refused}");
+            }
+            fs::write(&file, &whole).unwrap();
+            drop(enter(directory.path()).unwrap());
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_lost_database_is_refused() {
     for database in ["everturn.db", "people.db"] {
         let directory = TempDir::new().unwrap();

@@ -71,6 +71,27 @@ async fn words_that_are_missing_damaged_or_older_are_made_anew() {
 }
 
 #[tokio::test]
+async fn an_index_that_a_search_finds_damaged_is_rebuilt() {
+    let directory = TempDir::new().unwrap();
+    let (hits, _) = made(directory.path()).await;
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    assert_eq!(found(&store, "heron").await, hits);
+    let words = Connection::open(directory.path().join("search.db")).unwrap();
+    words.execute_batch("UPDATE fulltext_data SET block = x'ff' WHERE id > 10").unwrap();
+    drop(words);
+    let query = || store::SearchQuery::new(UserId::FIRST, "heron", 100);
+    store.search(query()).await.expect_err("the index is damaged");
+    let rebuilt = loop {
+        match store.search(query()).await {
+            Ok(rebuilt) => break rebuilt,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    assert_eq!(rebuilt, hits);
+    assert!(!store.health().search_off);
+}
+
+#[tokio::test]
 async fn words_of_entries_that_the_log_lost_are_not_found() {
     let directory = TempDir::new().unwrap();
     let (hits, mut author) = made(directory.path()).await;

@@ -19,6 +19,7 @@ pub(crate) fn add(gate: Gate) -> Gate {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct AuditAsked {
     /// Lines before this one; the newest if left out.

@@ -27,6 +27,7 @@ pub(crate) fn add(gate: Gate) -> Gate {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct EventsAsked {
     /// Begin after this entry, named by its number or by the id of its event; 0 is the whole log. `Last-Event-ID` says the

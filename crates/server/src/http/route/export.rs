@@ -31,6 +31,7 @@ pub(crate) fn add(gate: Gate) -> Gate {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct ExportAsked {
     /// `json` if left out.

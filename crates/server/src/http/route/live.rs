@@ -56,15 +56,19 @@ enum Asked {
         session: Uuid,
     },
     FollowList {},
+    /// Answered by a heartbeat at once, for a reader that wants to know whether the connection is alive.
+    Ping {},
 }
 
 /// What a reader is told.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Told<'a> {
-    /// Which build serves: the pages of another one should be loaded anew.
+    /// Which build serves: the pages of another one should be loaded anew. A page that folds states of another `shape` must
+    /// not fold these.
     Hello {
         build: &'static str,
+        shape: u32,
     },
     Snapshot {
         session: Uuid,
@@ -120,9 +124,9 @@ impl Told<'_> {
 
 /// Everything as it happens, over one WebSocket.
 ///
-/// Say `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}` and `{"follow_list":{}}`; be told `hello`,
-/// `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `draft`, `list`, `line`, `gone`,
-/// `list_cut_off`, `store` (whether anything can be kept) and, every five seconds of quiet, `heartbeat`.
+/// Send `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}`, `{"follow_list":{}}` and `{"ping":{}}`. The
+/// server sends `hello`, `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `draft`, `list`, `line`,
+/// `gone`, `list_cut_off`, `store` (whether writes succeed) and, after a ping or five quiet seconds, `heartbeat`.
 #[utoipa::path(get, path = "/api/v1/live", tag = "events", security(("token" = [])),
     responses((status = 101, description = "A WebSocket"), (status = "default", body = Problem)))]
 async fn live(
@@ -154,7 +158,7 @@ impl Live {
     async fn run(mut self, socket: WebSocket, stream: OpenStream) {
         let (mut sink, mut source) = socket.split();
         let mut end = stream.end();
-        let mut next = Told::Hello { build: pages::build() }.frame();
+        let mut next = Told::Hello { build: pages::build(), shape: session::SHAPE }.frame();
         self.feeds.push(store(&self.desk).boxed());
         loop {
             let sent = tokio::select! {
@@ -176,8 +180,8 @@ impl Live {
                 match said {
                     None | Some(Err(_) | Ok(Message::Close(_))) => return,
                     Some(Ok(Message::Text(text))) => {
-                        if let Some(refused) = self.take(&text) {
-                            break Told::Refused { session: None, problem: refused }.frame();
+                        if let Some(answer) = self.take(&text) {
+                            break answer;
                         }
                     }
                     // Pings are answered below us.
@@ -189,10 +193,11 @@ impl Live {
         close(&mut sink, close_code::POLICY).await;
     }
 
-    /// Does what the reader says; answers why not.
-    fn take(&mut self, text: &str) -> Option<Problem> {
-        match serde_json::from_str(text) {
+    /// Does what the reader says. Returns a frame if there is something to answer at once.
+    fn take(&mut self, text: &str) -> Option<Message> {
+        let refused = match serde_json::from_str(text) {
             Err(error) => Some(Problem::new(ErrorCode::BadRequest, format!("{error}."))),
+            Ok(Asked::Ping {}) => return Some(Told::Heartbeat {}.frame()),
             Ok(Asked::Leave { session }) => {
                 self.leave(Some(session));
                 None
@@ -203,7 +208,8 @@ impl Live {
                 self.follow(Some(session), feed.boxed())
             }
             Ok(Asked::FollowList {}) => self.follow(None, list(self.desk.clone()).boxed()),
-        }
+        };
+        refused.map(|problem| Told::Refused { session: None, problem }.frame())
     }
 
     fn leave(&mut self, what: Option<Uuid>) {

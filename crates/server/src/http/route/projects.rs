@@ -154,6 +154,7 @@ fn checked(name: &str) -> Result<String, Problem> {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct TagsAsked {
     /// Tags, at most 1,000; 200 if left out.

@@ -38,6 +38,7 @@ enum Speaker {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct SearchAsked {
     /// Words that must all occur, in any case and with or without accents; the last one matches as a prefix.

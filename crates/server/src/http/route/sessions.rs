@@ -61,6 +61,7 @@ enum StateName {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListAsked {
     #[serde(default)]
@@ -187,6 +188,7 @@ async fn create(desk: Desk, Body(body): Body<CreateBody>) -> Result<(StatusCode,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct ReadAsked {
     /// Read it as it was after this entry.

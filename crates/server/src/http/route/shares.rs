@@ -80,6 +80,7 @@ async fn withdraw(desk: Desk, AtPath(share): AtPath<Uuid>) -> Result<StatusCode,
 }
 
 #[derive(Debug, serde::Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct SharedAsked {
     /// Turns before this one; the newest if left out.
@@ -109,12 +110,11 @@ async fn read(
     let (mut turns, earlier) = match asked.before {
         None => (view.turns, view.turns_before > 0),
         Some(before) => {
-            // One more than is shown tells whether there are more.
-            let mut page = handle.page(Some(TurnId(before)), PAGE + 1).await?;
-            let earlier = page.len() > PAGE;
-            if earlier {
-                page.remove(0);
-            }
+            let page = handle.page(Some(TurnId(before)), PAGE).await?;
+            let earlier = match page.first() {
+                Some(first) => !handle.page(Some(first.turn), 1).await?.is_empty(),
+                None => false,
+            };
             (page, earlier)
         }
     };

@@ -25,11 +25,12 @@ pub(crate) fn add(gate: Gate) -> Gate {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct PageAsked {
     /// Turns before this one; the newest if left out.
     before: Option<u64>,
-    /// Turns, at most 100; 20 if left out.
+    /// Turns, at most 100; 20 if left out. A page of long turns holds fewer. Page until a page is empty.
     count: Option<usize>,
 }
 

@@ -24,6 +24,7 @@ pub(super) fn add(gate: Gate) -> Gate {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct LeaveQuery {
     /// Where to go afterwards: a path of this server.
@@ -56,6 +57,7 @@ async fn leave(
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 struct ReturnQuery {
     state: Option<String>,
     code: Option<String>,
