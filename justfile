@@ -93,7 +93,7 @@ real-model *ARGS: release
 
 # The web pages: checked, tested, built into `web/dist`.
 web: pages
-    cd web && npx prettier --check --log-level warn . && npx tsc --noEmit && npx vitest run --reporter dot
+    cd web && npx prettier --check --log-level warn . && npx tsc --noEmit && npx oxlint -c oxlint.json --type-aware --quiet src && npx vitest run --reporter dot
 
 # Builds the web pages when they changed; installs what they are made of when that did.
 pages:
@@ -112,6 +112,11 @@ words:
 # A real browser against the released binary: cut, killed, reloaded.
 e2e *ARGS: release
     node web/e2e/run.mjs {{ARGS}}
+
+# Random histories folded by the server and by the pages: the same state after every entry. `just twins COUNT FIRST`.
+twins *ARGS:
+    cargo build -q --release -p session --example histories
+    node web/e2e/twins.mjs {{ARGS}}
 
 # Measure the pages in a real browser: their size, a long session, text that streams, beside an empty page.
 bench-web *ARGS: release

@@ -368,6 +368,7 @@ impl Life {
             log.matches("search is off").count(),
         );
         report.note(&format!("the store died {deaths} times and search {off} times, and both came back"));
+        log.lines().filter(|line| line.contains("damaged")).take(5).for_each(|line| report.note(line));
         let sound = self.command(&["verify"]);
         if let Err(error) = &sound {
             report.note(&format!("{error:#}").chars().take(600).collect::<String>());
@@ -399,6 +400,12 @@ impl Life {
             body = self.server_body()?;
         }
         let (store, flag) = (&body["store"], |value: &Value| value.as_bool().unwrap_or(false));
+        if let Some(problem) = store["problem"].as_str() {
+            report.note(problem);
+            let log = fs::read_to_string(self.setup.home.join("serve.log")).unwrap_or_default();
+            let warnings: Vec<&str> = log.lines().filter(|line| line.contains("WARN")).collect();
+            warnings.iter().rev().take(10).rev().for_each(|line| report.note(line));
+        }
         report.line("longlife.writable", flag(&store["writable"]), true, flag(&store["writable"]));
         report.line(
             "longlife.search_works",

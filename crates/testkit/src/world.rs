@@ -256,7 +256,7 @@ impl World {
         let store: Arc<dyn Store> = self.store();
         self.run(async {
             let id = store.open(session.session()).await.expect("open").session;
-            store.read(id, Seq(0), usize::MAX).await.expect("read the log")
+            store::read_all(store.as_ref(), id, Seq(0)).await.expect("read the log")
         })
     }
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use fault::{MUTANTS, Mutant};
 
-use crate::nextest::{Outcome, Selection, Suite, Test, has_prefix};
+use crate::nextest::{Outcome, Selection, Suite, Test, Until, has_prefix};
 use crate::report::{Report, Standing};
 use crate::workspace_root;
 
@@ -96,12 +96,12 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
             profile: "bite",
             environment: &[(MUTANT_VARIABLE, "none")],
             at_once: TESTS_AT_ONCE,
+            until: Until::AllEnded,
         };
         prove(&mut report, "contract", &rules, &suite, control)?;
         bite_all(&mut report, &rules, &suite, &wanted)?;
     } else {
-        let plain = Selection { prefixes: &[], profile: "default", environment: &[], at_once: TESTS_AT_ONCE };
-        prove(&mut report, "contract", &rules, &suite, plain)?;
+        prove(&mut report, "contract", &rules, &suite, plain(&[]))?;
     }
     if wanted.is_empty() {
         let waits = (POLICY_VARIABLE, "wait");
@@ -112,12 +112,21 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
             ("contract.postgres.wait", &[on_postgres, waits]),
         ];
         for (name, environment) in more {
-            let selection =
-                Selection { prefixes: &[], profile: "default", environment, at_once: TESTS_AT_ONCE };
-            prove(&mut report, name, &rules, &suite, selection)?;
+            prove(&mut report, name, &rules, &suite, plain(environment))?;
         }
     }
     Ok(report.verdict())
+}
+
+/// Selects a run without mutants; [`prove`] sets the prefixes.
+fn plain<'a>(environment: &'a [(&'a str, &'a str)]) -> Selection<'a> {
+    Selection {
+        prefixes: &[],
+        profile: "default",
+        environment,
+        at_once: TESTS_AT_ONCE,
+        until: Until::AllEnded,
+    }
 }
 
 /// Reads the rules off the tables of `docs/contract.md`.
@@ -240,11 +249,22 @@ fn bite_all(report: &mut Report, rules: &[Rule], suite: &Suite, wanted: &[&str])
     Ok(())
 }
 
-/// How the tests of the rules that it bites end while it is planted.
+/// Runs the tests of each rule that the mutant must break, up to the first red one, and returns their outcomes.
 fn outcomes_under(suite: &Suite, mutant: &Mutant) -> Result<BTreeMap<String, Outcome>> {
     let environment = [(MUTANT_VARIABLE, mutant.name)];
     let at_once = TESTS_AT_ONCE / MUTANTS_AT_ONCE;
-    suite.run(&Selection { prefixes: mutant.bites, profile: "bite", environment: &environment, at_once })
+    let mut outcomes = BTreeMap::new();
+    for rule in mutant.bites {
+        let selection = Selection {
+            prefixes: &[rule],
+            profile: "bite",
+            environment: &environment,
+            at_once,
+            until: Until::OneIsRed,
+        };
+        outcomes.extend(suite.run(&selection)?);
+    }
+    Ok(outcomes)
 }
 
 fn tell_bites(report: &mut Report, rules: &[Rule], mutant: &Mutant, outcomes: &BTreeMap<String, Outcome>) {

@@ -57,6 +57,16 @@ pub(crate) struct Selection<'a> {
     pub environment: &'a [(&'a str, &'a str)],
     /// How many run at a time.
     pub at_once: usize,
+    pub until: Until,
+}
+
+/// When a run stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// After every chosen test.
+    AllEnded,
+    /// After the first red test, or after every chosen test.
+    OneIsRed,
 }
 
 impl Selection<'_> {
@@ -94,7 +104,7 @@ impl Suite {
         &self.tests
     }
 
-    /// Runs the chosen tests to the end, and tells how each ended, by function name.
+    /// Runs the chosen tests and returns the outcome of each one that ended, by function name.
     pub(crate) fn run(&self, selection: &Selection<'_>) -> Result<BTreeMap<String, Outcome>> {
         let expected: Vec<&Test> = self.tests.iter().filter(|test| selection.has(test)).collect();
         // Binaries that are not named are not even asked what they hold.
@@ -102,7 +112,11 @@ impl Suite {
         let binaries: Vec<String> = binaries.iter().map(|binary| format!("binary_id(={binary})")).collect();
         let binaries = if binaries.is_empty() { "none()".to_owned() } else { binaries.join(" | ") };
         let filter = format!("({binaries}) & test(/(^|::)({})_[^:]*$/)", selection.prefixes.join("|"));
-        let mut command = cargo(&["nextest", "run", "--message-format", "libtest-json", "--no-fail-fast"]);
+        let mut command = cargo(&["nextest", "run", "--message-format", "libtest-json"]);
+        command.arg(match selection.until {
+            Until::AllEnded => "--no-fail-fast",
+            Until::OneIsRed => "--max-fail=1:immediate",
+        });
         command.args(["--test-threads", &selection.at_once.to_string(), "--no-tests", "pass"]);
         command.args(["--profile", selection.profile]);
         command.arg("--binaries-metadata").arg(&self.binaries);
@@ -115,7 +129,8 @@ impl Suite {
             bail!("the test runner gave up: {}", String::from_utf8_lossy(&output.stderr));
         }
         let outcomes = read_outcomes(&output)?;
-        for test in expected {
+        let is_red = outcomes.values().any(|outcome| *outcome == Outcome::Red);
+        for test in expected.iter().filter(|_| !(is_red && selection.until == Until::OneIsRed)) {
             ensure!(
                 outcomes.contains_key(test.short_name()),
                 "the test runner said nothing of {}",

@@ -9,7 +9,6 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use hub::{Create, Hub, RunProgress, RunRequest, Runner, Settings, SystemClock};
 use session::{Command, Message, PostMode, Progress, Seq, SessionId};
-use store::LogStore;
 use tokio::sync::watch;
 
 use super::bare::Bare;
@@ -111,7 +110,7 @@ fn make(directory: &Path, chunks: usize) -> Result<SessionId> {
 
 fn copy_to_bare(origin: &Path, aside: &Path, session: SessionId) -> Result<Bare> {
     let store = place::open_store(origin)?;
-    let entries = place::runtime()?.block_on(store.read(session, Seq(0), usize::MAX))?;
+    let entries = place::runtime()?.block_on(store::read_all(store.as_ref(), session, Seq(0)))?;
     let rows: Batch = entries.into_iter().map(|entry| (session, Arc::new(entry))).collect();
     let batches: Vec<Batch> = rows.chunks(BARE_BATCH).map(<[_]>::to_vec).collect();
     let mut bare = Bare::create(aside.join("bare.db"))?;

@@ -1,4 +1,5 @@
-//! One process that is never restarted, between failing disks, clocks and readers: `longlife [--brief | --full]`.
+//! One process that is never restarted, between failing disks, clocks and readers:
+//! `longlife [--brief | --full | --seconds N]`.
 
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ fn main() -> anyhow::Result<()> {
         // Every trouble once.
         ["--brief"] => 0,
         ["--full"] => 1_800,
-        _ => anyhow::bail!("usage: longlife [--brief | --full]"),
+        ["--seconds", seconds] => seconds.parse()?,
+        _ => anyhow::bail!("usage: longlife [--brief | --full | --seconds N]"),
     };
     let mut report = Report::default();
     testkit::longlife::run(&mut report, Duration::from_secs(seconds))?;

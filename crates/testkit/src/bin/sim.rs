@@ -1,9 +1,10 @@
-//! Lives many small worlds: `sim [--full]`, one world again: `sim SEED`.
+//! Lives many small worlds: `sim [--brief | --full]`, one world again: `sim SEED`.
 //! Parts of it: `sim --same`, `sim --mutants`; what it asks of itself: `sim --hunt COUNT`, `sim --traces COUNT`.
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -11,9 +12,11 @@ use testkit::Report;
 use testkit::sim::{HUNTED, live};
 use testkit::trial::now;
 
-/// Seeds in CI, and the longest that they may take.
+/// Number of seeds, and the time limit for them.
 const SEEDS: u64 = 100_000;
-const CI_MAX: Duration = Duration::from_secs(225);
+const SEEDS_MAX: Duration = Duration::from_secs(225);
+const BRIEF_SEEDS: u64 = 20_000;
+const BRIEF_MAX: Duration = Duration::from_secs(45);
 const FULL: Duration = Duration::from_secs(3_600);
 /// Worlds in which a mutant must be found.
 const HUNT_MAX: u64 = 2_000;
@@ -29,7 +32,11 @@ fn main() -> anyhow::Result<()> {
     let mut report = Report::default();
     match words.as_slice() {
         [] => {
-            many(&mut report, SEEDS, CI_MAX)?;
+            many(&mut report, SEEDS, SEEDS_MAX)?;
+            mutants(&mut report)?;
+        }
+        ["--brief"] => {
+            many(&mut report, BRIEF_SEEDS, BRIEF_MAX)?;
             mutants(&mut report)?;
         }
         ["--full"] => {
@@ -46,8 +53,11 @@ fn main() -> anyhow::Result<()> {
             traces(count.parse()?);
             return Ok(());
         }
-        [seed] => one(&mut report, seed.parse().context("usage: sim [--full | --same | --mutants | SEED]")?),
-        _ => anyhow::bail!("usage: sim [--full | --same | --mutants | SEED]"),
+        [seed] => one(
+            &mut report,
+            seed.parse().context("usage: sim [--brief | --full | --same | --mutants | SEED]")?,
+        ),
+        _ => anyhow::bail!("usage: sim [--brief | --full | --same | --mutants | SEED]"),
     }
     if !report.verdict("sim") {
         std::process::exit(1);
@@ -171,12 +181,23 @@ fn traces(count: u64) {
 /// Plants each mutant in a process of its own and looks for the first world that shows it.
 fn mutants(report: &mut Report) -> anyhow::Result<()> {
     let mut found = 0;
-    for name in HUNTED.iter().chain(fault::FOUND_BY_SIMULATION) {
-        let hunting = Command::new(std::env::current_exe()?)
-            .args(["--hunt", &HUNT_MAX.to_string()])
-            .env("EVERTURN_MUTANT", name)
-            .output()?;
-        let told = String::from_utf8_lossy(&hunting.stdout);
+    let names: Vec<&str> = HUNTED.iter().chain(fault::FOUND_BY_SIMULATION).copied().collect();
+    let next = AtomicUsize::new(0);
+    let (hunted, hunts) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for hunted in vec![hunted; 2] {
+            scope.spawn(|| {
+                let hunted = hunted;
+                while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    // The receiver outlives the threads, so this cannot fail.
+                    drop(hunted.send((*name, hunted_in(name))));
+                }
+            });
+        }
+    });
+    let hunts: BTreeMap<&str, anyhow::Result<String>> = hunts.into_iter().collect();
+    for (name, told) in hunts {
+        let told = told?;
         let seed = told.split_whitespace().next().and_then(|seed| seed.parse::<u64>().ok());
         found += usize::from(seed.is_some());
         if let Some(why) = told.lines().next().filter(|_| seed.is_some()) {
@@ -187,6 +208,15 @@ fn mutants(report: &mut Report) -> anyhow::Result<()> {
     }
     report.line("sim.mutants_found", found, format!(">={MUTANTS_MIN}"), found >= MUTANTS_MIN);
     Ok(())
+}
+
+/// Hunts a mutant in its own process and returns the process's output.
+fn hunted_in(mutant: &str) -> anyhow::Result<String> {
+    let hunting = Command::new(std::env::current_exe()?)
+        .args(["--hunt", &HUNT_MAX.to_string()])
+        .env("EVERTURN_MUTANT", mutant)
+        .output()?;
+    Ok(String::from_utf8_lossy(&hunting.stdout).into_owned())
 }
 
 /// Lives worlds until one is broken, and says which.

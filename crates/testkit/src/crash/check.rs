@@ -117,7 +117,7 @@ async fn read(
 ) -> anyhow::Result<BTreeMap<SessionId, Vec<Entry>>> {
     let mut logs = BTreeMap::new();
     for session in sessions {
-        logs.insert(*session, stage.store.read(*session, Seq(0), usize::MAX).await?);
+        logs.insert(*session, store::read_all(stage.store.as_ref(), *session, Seq(0)).await?);
     }
     Ok(logs)
 }
@@ -180,7 +180,7 @@ async fn go_on(
             continue;
         };
         stage.quiet(*session).await;
-        let log = stage.store.read(*session, Seq(turn.0), usize::MAX).await?;
+        let log = store::read_all(stage.store.as_ref(), *session, Seq(turn.0)).await?;
         let ended = |entry: &Entry| matches!(&entry.event, Event::RunEnded { turn: of, end: RunEnd::Completed, .. } if *of == turn);
         broken.unless(log.iter().any(ended), || format!("{session}: a new message is not answered"));
     }

@@ -15,7 +15,6 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{Create, Hub, Remembers, Settings, SystemClock};
 use session::{Command, Entry, Event, InterruptReason, Owner, RunEnd, Seq, SessionId, UserId};
-use store::LogStore;
 use store::sqlite::SqliteStore;
 use tokio::time::{Instant, sleep};
 
@@ -200,7 +199,7 @@ pub async fn settle(directory: &Path, record: &Path) -> anyhow::Result<()> {
     let mut record = Recorder(record.to_owned()).record()?;
     let mut count = 0;
     for row in sessions {
-        let log = LogStore::read(store.as_ref(), row.session, Seq(0), usize::MAX).await?;
+        let log = store::read_all(store.as_ref(), row.session, Seq(0)).await?;
         let completed = log.iter().filter_map(completed_turn);
         for (turn, generation) in completed.zip(1_u64..) {
             count += 1;

@@ -241,14 +241,17 @@ pub fn run(tally: &Tally, counted: &Counted, tools: &Tools, cases: Vec<Case>) ->
     Ok(missed.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Returns violations after a panic: the process must abort or reach its end.
-fn after_panic(ended: &Ended) -> Vec<String> {
+/// Returns violations after a panic: the process must abort, reach its end, or report why it cannot start. A start that
+/// fails may end the process before the panicking thread aborts it.
+fn after_panic(ended: &Ended, refused: bool) -> Vec<String> {
     let panics = ended.errors.matches("panicked at").count();
     let aborted = ended.status.signal() == Some(nix::libc::SIGABRT);
     match () {
         () if ended.wedged => vec!["the workload took too long".to_owned()],
         () if panics > 1 => vec![format!("the workload panicked {panics} times")],
-        () if !aborted && !ended.reached_end() => vec![format!("the workload ended with {}", ended.status)],
+        () if !aborted && !refused && !ended.reached_end() => {
+            vec![format!("the workload ended with {}", ended.status)]
+        }
         () => Vec::new(),
     }
 }
@@ -284,7 +287,8 @@ fn one(tally: &Tally, counted: &Counted, tools: &Tools, place: &Place, case: Cas
         Mode::Error => refused || ended.lines.iter().any(passed),
         Mode::Panic => ended.errors.contains("injected panic"),
     };
-    let mut broken = if case.mode == Mode::Panic { after_panic(&ended) } else { while_working(&ended) };
+    let mut broken =
+        if case.mode == Mode::Panic { after_panic(&ended, refused) } else { while_working(&ended) };
     if case.mode == Mode::Error && !refused && !ended.reached_end() && broken.is_empty() {
         broken.push(format!("the workload did not reach its end: {}", ended.status));
     }

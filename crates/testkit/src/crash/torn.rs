@@ -1,5 +1,5 @@
-//! A write-ahead log cut at any byte behind what was folded into the database: the store opens, and holds exactly what
-//! the last whole commit before the cut left.
+//! A write-ahead log cut at any byte after the part that was checkpointed. Without a commit record, the store opens with
+//! exactly the last complete commit before the cut. With one, a log that lacks recorded commits is refused.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -26,6 +26,9 @@ const WAL_HEADER_BYTES: usize = 32;
 pub const FRAME_HEADER_BYTES: usize = 24;
 const DATABASE: &str = "everturn.db";
 const WAL: &str = "everturn.db-wal";
+const LOCK: &str = "lock";
+/// Bytes of the lock file that say how each database was left; the commit records come after them.
+const LOCK_FLAGS_BYTES: u64 = 2;
 /// One image in so many is also started, checked and used.
 const USED_ONE_IN: usize = 40;
 
@@ -97,7 +100,16 @@ pub fn commits(wal: &[u8]) -> Option<Vec<usize>> {
     Some(ends)
 }
 
-fn image(base: &Base, cut: usize, directory: &Path) -> anyhow::Result<()> {
+/// The commit record in an image. The server writes it without a sync.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Record {
+    /// None, as a power cut may leave it.
+    None,
+    /// The record of the last acknowledged commit.
+    Newest,
+}
+
+fn image(base: &Base, cut: usize, record: Record, directory: &Path) -> anyhow::Result<()> {
     let from = base.directory.path().join("data");
     for entry in fs::read_dir(&from)? {
         let entry = entry?;
@@ -107,6 +119,9 @@ fn image(base: &Base, cut: usize, directory: &Path) -> anyhow::Result<()> {
         }
     }
     ensure!(directory.join(DATABASE).exists(), "there is no database");
+    if record == Record::None {
+        fs::File::options().write(true).open(directory.join(LOCK))?.set_len(LOCK_FLAGS_BYTES)?;
+    }
     Ok(fs::write(directory.join(WAL), &base.wal[..cut])?)
 }
 
@@ -136,7 +151,7 @@ pub fn run(tally: &Tally, base: &Base, count: usize, seed: u64) -> anyhow::Resul
     in_parallel(vec![disk::scratch()?, disk::scratch()?, disk::scratch()?], items, |place, (at, cut)| {
         let directory = place.path().join("image");
         fs::create_dir(&directory)?;
-        image(base, cut, &directory)?;
+        image(base, cut, Record::None, &directory)?;
         let mut broken = Vec::new();
         match images::read(&directory, &base.sessions)? {
             Given::Refused(why) => broken.push(format!("not opened: {why}")),
@@ -162,6 +177,15 @@ pub fn run(tally: &Tally, base: &Base, count: usize, seed: u64) -> anyhow::Resul
         }
         if at % USED_ONE_IN == 0 {
             broken.extend(verify(&directory, &Vec::<Line>::new(), 1)?);
+        }
+        fs::remove_dir_all(&directory)?;
+        fs::create_dir(&directory)?;
+        image(base, cut, Record::Newest, &directory)?;
+        let refused = matches!(images::read(&directory, &base.sessions)?, Given::Refused(_));
+        // The process may have been killed between its last commit and the record of it.
+        let (recorded, whole) = (commits[commits.len() - 2], commits[commits.len() - 1]);
+        if refused && cut >= whole || !refused && cut < recorded {
+            broken.push(format!("with the record of its commits, refused: {refused}"));
         }
         tally.add(&format!("cut at {cut}"), 0, &broken);
         Ok(fs::remove_dir_all(&directory)?)

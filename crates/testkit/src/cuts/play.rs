@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{Agent, AnswerLimits, Model, Prices, Provider, RunLimits, Transport, World};
+use agent::{Agent, AnswerLimits, Density, Model, Prices, Provider, RunLimits, Transport, World};
 use anyhow::Context;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -81,6 +81,7 @@ impl Stage {
             output_tokens_max: 1_000,
             prices: Prices::default(),
             uses_tools: true,
+            density: Density::default(),
         };
         let agent = Arc::new(AgentOfCase(std::sync::Mutex::new(Agent {
             models: vec![model],

@@ -30,8 +30,6 @@ const BEGIN_MICROS: i64 = 1_700_000_000_000_000;
 const GIVE_WAY: u64 = 8;
 /// How long after a trouble nothing of it is left.
 const CALM: Duration = Duration::from_secs(30);
-/// Entries read in one go; no world has more in a log.
-const WHOLE: usize = 1_000_000;
 
 /// One world.
 pub(crate) struct World {
@@ -206,7 +204,10 @@ impl World {
 
     /// The log of a session as it truly is.
     pub(crate) fn log(&self, session: SessionId) -> Vec<Entry> {
-        self.truth.read(session, Seq(0), WHOLE).now_or_never().and_then(Result::ok).unwrap_or_default()
+        store::read_all(self.truth.as_ref(), session, Seq(0))
+            .now_or_never()
+            .and_then(Result::ok)
+            .unwrap_or_default()
     }
 
     /// One entry as it truly is.

@@ -98,7 +98,7 @@ fn watch(world: &World, session: &SessionHandle, stop: &Arc<AtomicBool>) -> Join
             let mut seen = Vec::new();
             while !over.load(Ordering::Acquire) {
                 // What a process that starts at this moment would fold.
-                let entries = store.read(id, Seq(0), usize::MAX).await.unwrap();
+                let entries = store::read_all(store.as_ref(), id, Seq(0)).await.unwrap();
                 let mut state = Session::default();
                 entries.iter().for_each(|entry| session::fold(&mut state, entry));
                 seen.push(Seen { by: "cold start", view: session::view(&state) });
