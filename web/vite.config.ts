@@ -13,7 +13,7 @@ import { brotliCompressSync } from "node:zlib";
 
 import { formatter } from "@lingui/format-po";
 import react from "@vitejs/plugin-react";
-import type { Plugin } from "vite";
+import type { Plugin, Rolldown } from "vite";
 import { defineConfig } from "vitest/config";
 
 const FRESH = "build";
@@ -40,7 +40,8 @@ function placed(): Plugin {
       for (const name of filesOf(FRESH).filter((name) => /\.(html|js|css|svg)$/.test(name))) {
         writeFileSync(join(FRESH, `${name}.br`), brotliCompressSync(readFileSync(join(FRESH, name))));
       }
-      const fresh = filesOf(FRESH);
+      // The manifest is for tests, which find every part in it that loads on first use.
+      const fresh = filesOf(FRESH).filter((name) => !name.startsWith(".vite"));
       for (const name of filesOf(PLACE).filter((name) => !fresh.includes(name))) rmSync(join(PLACE, name));
       for (const name of fresh) {
         const [from, to] = [join(FRESH, name), join(PLACE, name)];
@@ -92,9 +93,26 @@ function catalogues(): Plugin {
 
 const WORKER = "worker.js";
 
+/** The only part that is too large to be cached before its first use. Formulas show as they were written without it. */
+const LARGE = /\/markdown\/tex\.ts$/;
+
+/** Every part of the page, also those that load on first use, with their styles. */
+function partsOf(bundle: Rolldown.OutputBundle, from: readonly string[]): string[] {
+  const found = new Set<string>();
+  const visit = (name: string) => {
+    const chunk = bundle[name];
+    if (chunk?.type !== "chunk" || found.has(name) || LARGE.test(chunk.facadeModuleId ?? "")) return;
+    found.add(name);
+    chunk.viteMetadata?.importedCss.forEach((style) => found.add(style));
+    [...chunk.imports, ...chunk.dynamicImports].forEach(visit);
+  };
+  from.forEach((file) => visit(file.slice(1)));
+  return [...found].map((name) => `/${name}`);
+}
+
 /**
- * Gives the build a name: the page has it, the server tells it from `build.txt`, and the worker keeps the page's files under
- * it. They are those that the page names, and the catalogues.
+ * Gives the build a name: the page has it, the server reads it from `build.txt`, and the service worker caches the page's
+ * files under it.
  */
 function named(): Plugin {
   return {
@@ -107,9 +125,8 @@ function named(): Plugin {
         throw new Error("the page or its worker is missing");
       const html = String(page.source);
       const build = createHash("sha256").update(html).update(worker.code).digest("hex").slice(0, 16);
-      const files = [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, file]) => file);
-      for (const chunk of Object.values(bundle))
-        if (chunk.type === "chunk" && chunk.facadeModuleId?.endsWith(".po")) files.push(`/${chunk.fileName}`);
+      const named = [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, file]) => file ?? "");
+      const files = [...new Set([...named, ...partsOf(bundle, named)])];
       page.source = html.replace("<title>", `<meta name="build" content="${build}" />\n    <title>`);
       worker.code = worker.code
         .replaceAll("__BUILD__", JSON.stringify(build))
@@ -124,6 +141,7 @@ export default defineConfig({
   resolve: { alias: { "elkjs/lib/elk.bundled.js": join(import.meta.dirname, "src/diagram/no-elk.ts") } },
   build: {
     outDir: FRESH,
+    manifest: true,
     // The page, the one for a frame that draws diagrams, and what keeps the page, by a name that stays.
     rolldownOptions: {
       input: { index: "index.html", diagram: "diagram.html", worker: "src/worker/shell.ts" },

@@ -1,16 +1,19 @@
-// `just bench-web [--full]`: what the pages cost, in a real browser against the released binary, beside an empty page in
+// `just bench-web [--brief | --full]`: what the pages cost, in a real browser against the released binary, beside an empty page in
 // the same run that tells slow pages from a busy machine.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
+import { longDraft } from "./bench/draft.mjs";
 import { Figures } from "./bench/figures.mjs";
+import { frameCosts } from "./bench/frames.mjs";
 import { emptyScroll, listScroll, manySessions, searchTime } from "./bench/list.mjs";
+import { openForLong } from "./bench/memory.mjs";
 import { Meter } from "./bench/meter.mjs";
 import { atRest, longSession, question } from "./bench/seed.mjs";
 import { blankFrames, fromEnd, movement, scrollTo, stillness } from "./bench/standing.mjs";
-import { text } from "./bench/texts.mjs";
+import { list, text } from "./bench/texts.mjs";
 import { World, field, open, until } from "./world.mjs";
 
 const full = process.argv.includes("--full");
@@ -23,6 +26,11 @@ const OPENS = full ? 9 : 3;
 /** A token is four letters; the model says one each 10 ms. */
 const PACE = 10;
 const LONG = 60_000;
+/** Sessions that are visited in a tab, and how long it stays open before its memory is measured again. */
+const OPEN_TAB = process.argv.includes("--brief")
+  ? { count: 12, seconds: 15 }
+  : { count: 50, seconds: full ? 3_600 : 180 };
+const LONG_LIST = 100_000;
 /** Sessions in the list. */
 const LISTED = full ? 100_000 : 5_000;
 /** What the empty page cannot do either is not asked of ours; this much more is. */
@@ -49,7 +57,7 @@ async function sizes(page, world) {
       .reduce((sum, name) => sum + packed(readFileSync(join(dist, name))).length / 1_000, 0);
   const gzip = (bytes) => gzipSync(bytes, { level: 9 });
   const packedAlready = (bytes) => bytes;
-  figures.size("js_kb", sum(".js", gzip), 165);
+  figures.size("js_kb", sum(".js", gzip), 180);
   figures.size("css_kb", sum(".css", gzip), 20);
   figures.size("fonts_kb", sum(".woff2", packedAlready), 60);
 }
@@ -138,8 +146,8 @@ async function home(page, turns) {
 }
 
 /** An answer that is already so long comes on, a token each 10 ms. */
-async function stream(world, session, ahead) {
-  const text = `recite endless pace ${PACE} ahead ${ahead}`;
+async function stream(world, session, ahead, name = "endless") {
+  const text = `recite ${name} pace ${PACE} ahead ${ahead}`;
   await world.ask("POST", `/sessions/${session}/messages`, { text });
 }
 
@@ -227,6 +235,51 @@ async function reading(page) {
   figures.exact("reading_px", await movement(page, () => sleep(1_500)), 0);
 }
 
+/** A key in a draft of 50 kB: no slower than the next frame, and none lost by a reload. */
+async function typing(context, world, before) {
+  const draft = await longDraft(context, world, SECONDS);
+  tell("long draft", draft);
+  const after = await emptyPage(world);
+  figures.slowest("draft.key_p95_ms", draft.key, 16, Math.max(before.key, after.key) * MARGIN);
+  figures.exact("draft.kept", Number(draft.kept), 1);
+}
+
+/** A tab that stays open while answers stream and sessions are visited grows by a tenth at most. */
+async function openTab(context, world) {
+  const page = await context.newPage();
+  await page.goto(world.origin);
+  await page.bringToFront();
+  const { before, after, visits } = await openForLong(world, page, OPEN_TAB);
+  figures.note(
+    `open for ${OPEN_TAB.seconds} s: ${visits} visits, ${before.toFixed(1)} MB before, ${after.toFixed(1)} after`,
+  );
+  figures.size("open_tab.heap_growth_percent", (after / before - 1) * 100, 10);
+  await page.close();
+}
+
+/** One list goes on that is already long: what comes is drawn, and what is there is not drawn anew. */
+async function longList(context, world) {
+  const session = await world.session("A long list");
+  const page = await context.newPage();
+  await open(page, world, session);
+  await stream(world, session, LONG_LIST, "long-list");
+  const prose = "article[data-turn] .parts .prose";
+  const letters = () => page.evaluate((prose) => document.querySelector(prose)?.textContent.length, prose);
+  await until("the list is shown", async () => (await letters()) > LONG_LIST * 0.7);
+  await sleep(1_000);
+  const before = await page.locator(`${prose} li`).count();
+  const { frames, rendered, painted } = await frameCosts(page, prose, () => sleep(SECONDS * 1_000));
+  const items = await page.locator(`${prose} li`).count();
+  const lists = await page.locator(`${prose} > ul`).count();
+  await stop(world, session);
+  figures.note(`the long list: ${items} items, ${items - before} of them in ${frames} frames`);
+  figures.note(`the long list: a frame was painted after ${Math.round(painted * 10) / 10} ms, p95`);
+  figures.exact("long_list.grew", Number(items > before), 1);
+  figures.exact("long_list.lists", lists, 1);
+  figures.slowest("long_list.frame_ms_p95", rendered, 8);
+  await page.close();
+}
+
 /** Very many sessions: the list goes on smoothly, with few elements, and a search answers at once. */
 async function manyInList(context, world) {
   const begun = performance.now();
@@ -248,6 +301,7 @@ async function manyInList(context, world) {
 const world = await World.make({ model: "reciting" });
 try {
   world.reciter.texts.set("endless", text(LONG + 60_000));
+  world.reciter.texts.set("long-list", list(LONG_LIST + 60_000));
   const begun = performance.now();
   const { session, turns } = await longSession(world, SEED);
   figures.note(`${turns} turns made in ${Math.round((performance.now() - begun) / 1_000)} s`);
@@ -281,6 +335,9 @@ try {
   const after = await emptyPage(world);
   judge("fresh", fresh, [before, between]);
   judge("long", long, [between, after]);
+  await typing(context, world, after);
+  await openTab(context, world);
+  await longList(context, world);
   await manyInList(context, world);
   for (const stranger of strangers) figures.note(`asked elsewhere: ${stranger}`);
   figures.exact("third_party_requests", strangers.length, 0);

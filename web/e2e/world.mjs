@@ -270,7 +270,10 @@ export class World {
   async missing(page) {
     const typed = [...page.typed];
     if (typed.length === 0) return [];
-    const here = await page.evaluate(() => document.body.innerText + JSON.stringify(localStorage));
+    const here = await page.evaluate(() => {
+      const fields = [...document.querySelectorAll("textarea")].map(({ value }) => value);
+      return document.body.innerText + fields.join("\n") + JSON.stringify(localStorage);
+    });
     const left = typed.filter(
       (text) => !here.includes(JSON.stringify(text).slice(1, -1)) && !here.includes(text),
     );

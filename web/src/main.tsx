@@ -7,6 +7,7 @@ import { Everywhere } from "./commands/Everywhere";
 import { begin } from "./live/store";
 import { appearance, show } from "./settings/appearance";
 import { App } from "./shell/App";
+import { ViewBoundary } from "./shell/ErrorBoundary";
 import { speak } from "./words/language";
 import { keepShell } from "./worker/register";
 import "./styles/app.css";
@@ -24,8 +25,12 @@ if (root !== null) {
     createRoot(root).render(
       <StrictMode>
         <I18nProvider i18n={i18n}>
-          <App />
-          <Everywhere />
+          <ViewBoundary>
+            <App />
+          </ViewBoundary>
+          <ViewBoundary>
+            <Everywhere />
+          </ViewBoundary>
         </I18nProvider>
       </StrictMode>,
     ),

@@ -32,6 +32,14 @@ export function text(letters) {
   return made;
 }
 
+/** One list of about so many letters. */
+export function list(letters) {
+  let made = "";
+  for (let at = 0; made.length < letters; at += 1)
+    made += `- **${words(at, 2)}** ${words(at + 2, 9)} in \`nest_${at}\`\n`;
+  return made;
+}
+
 /** Answers as they come in a conversation: two or three blocks each, every fourth with some thought before it. */
 export const ANSWERS = Array.from({ length: 24 }, (_, at) => {
   const blocks = Array.from({ length: 2 + (at % 2) }, (_, place) =>

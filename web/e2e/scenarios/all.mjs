@@ -8,13 +8,16 @@ import { installed } from "./installed.mjs";
 import { keyboard } from "./keyboard.mjs";
 import { kills } from "./kills.mjs";
 import { languages } from "./languages.mjs";
+import { localContent } from "./local_content.mjs";
 import { messaging } from "./messaging.mjs";
 import { network } from "./network.mjs";
 import { newSession } from "./new_session.mjs";
 import { notifications } from "./notifications.mjs";
 import { openid } from "./openid.mjs";
 import { outOfTouch } from "./out_of_touch.mjs";
+import { ownFaults } from "./own_faults.mjs";
 import { palettes } from "./palette.mjs";
+import { partsOfThePage } from "./parts.mjs";
 import { passkeys } from "./passkeys.mjs";
 import { people } from "./people.mjs";
 import { queue } from "./queue.mjs";
@@ -29,6 +32,7 @@ import { theEnd } from "./the_end.mjs";
 import { timeline } from "./timeline.mjs";
 import { tokensAndDevices } from "./tokens_and_devices.mjs";
 import { turns } from "./turns.mjs";
+import { whole } from "./whole.mjs";
 
 // The longest first: the others fill the time beside them.
 export const scenarios = {
@@ -38,8 +42,11 @@ export const scenarios = {
   ...diskFull,
   ...tabs,
   ...outOfTouch,
+  ...ownFaults,
+  ...localContent,
   ...newSession,
   ...turns,
+  ...whole,
   ...theEnd,
   ...stop,
   ...queue,
@@ -60,5 +67,6 @@ export const scenarios = {
   ...installed,
   ...notifications,
   ...palettes,
+  ...partsOfThePage,
   ...languages,
 };

@@ -43,7 +43,16 @@ function drawn(page) {
     const turn = [...document.querySelectorAll("article[data-turn]")].at(-1);
     const parts = turn?.querySelector(".parts")?.cloneNode(true);
     for (const cuts of parts?.querySelectorAll(".cuts") ?? []) cuts.remove();
-    return parts?.innerHTML ?? "";
+    // An element keeps the order in which its attributes came.
+    const sorted = (given) =>
+      given
+        .match(/[\w-]+="[^"]*"/g)
+        .toSorted()
+        .join(" ");
+    return (parts?.innerHTML ?? "").replace(
+      /<(\w+) ([^<>]*)>/g,
+      (_, element, given) => `<${element} ${sorted(given)}>`,
+    );
   });
 }
 

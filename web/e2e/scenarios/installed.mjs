@@ -8,7 +8,7 @@ import { choose, shows } from "./look.mjs";
 const offline = (page) => page.locator(".strip b", { hasText: "Can't reach the server." });
 
 /** Waits until the browser keeps the page. */
-const kept = (page) =>
+export const kept = (page) =>
   until("the page is kept", () =>
     page.evaluate(async () => {
       await navigator.serviceWorker.ready;

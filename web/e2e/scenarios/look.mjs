@@ -45,6 +45,13 @@ export function messages(page) {
   );
 }
 
+/** Another tab of the same browser. */
+export async function beside(page) {
+  const other = await page.context().newPage();
+  other.problems = page.problems;
+  return other;
+}
+
 export const stopButton = (page) => page.getByRole("button", { name: "Stop" });
 export const tray = (page) => page.getByRole("list", { name: "Waiting messages" });
 export const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis));

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { open, say, until } from "../world.mjs";
-import { answered, menu } from "./list.mjs";
+import { answered, menu, nav } from "./list.mjs";
 import { messages, shows } from "./look.mjs";
 
 export const searching = {
@@ -30,6 +30,11 @@ export const searching = {
         async () => JSON.stringify((await groups()).toSorted()) === JSON.stringify(titles.toSorted()),
       );
     await page.keyboard.press("Control+Shift+F");
+    await until("the search has the focus", () =>
+      nav(page)
+        .getByRole("searchbox")
+        .evaluate((node) => node === document.activeElement),
+    );
     await page.keyboard.type("avocet");
     await finds("Notes on avocets", "Put away");
     const marked = await page.locator(".found mark").allTextContents();

@@ -35,8 +35,20 @@ interface Asked {
 /** A connection that the network lost swallows what is sent on it and says nothing; asking again takes another one. */
 const PATIENCE = 8_000;
 
+let page = "1";
+
+/** From now on, the server does nothing for this page if somebody else signed in. */
+export function askAs(user: string): void {
+  page = user;
+}
+
+/** What a browser must send with every request that changes something. */
+export function pageHeader(): Record<string, string> {
+  return { "x-everturn": page };
+}
+
 export async function ask<T>(method: string, path: string, asked: Asked = {}): Promise<T> {
-  const headers: Record<string, string> = { "x-everturn": "1" };
+  const headers = pageHeader();
   if (asked.body !== undefined) headers["content-type"] = "application/json";
   if (asked.key !== undefined) headers["idempotency-key"] = asked.key;
   const response = await fetch(`/api/v1${path}`, {

@@ -293,9 +293,9 @@ export interface paths {
         };
         /**
          * Everything as it happens, over one WebSocket.
-         * @description Say `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}` and `{"follow_list":{}}`; be told `hello`,
-         *     `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `draft`, `list`, `line`, `gone`,
-         *     `list_cut_off`, `store` (whether anything can be kept) and, every five seconds of quiet, `heartbeat`.
+         * @description Send `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}`, `{"follow_list":{}}` and `{"ping":{}}`. The
+         *     server sends `hello`, `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `draft`, `list`, `line`,
+         *     `gone`, `list_cut_off`, `store` (whether writes succeed) and, after a ping or five quiet seconds, `heartbeat`.
          */
         get: operations["live"];
         put?: never;
@@ -1914,7 +1914,7 @@ export interface components {
          * @description What went wrong, as a word that programs can rely on.
          * @enum {string}
          */
-        ErrorCode: "another_log" | "attachment_not_found" | "bad_model" | "bad_name" | "bad_passkey" | "bad_password" | "bad_place" | "bad_request" | "bad_setting" | "bad_tag" | "bad_title" | "beyond_end" | "busy" | "ceremony_over" | "damaged" | "doubtful" | "draft_changed" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_passkeys_here" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "not_scratch" | "nothing_to_compact" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "on_postgres" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "set_in_environment" | "set_in_file" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_models" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
+        ErrorCode: "another_log" | "another_user" | "attachment_not_found" | "bad_model" | "bad_name" | "bad_passkey" | "bad_password" | "bad_place" | "bad_request" | "bad_setting" | "bad_tag" | "bad_title" | "beyond_end" | "busy" | "ceremony_over" | "damaged" | "doubtful" | "draft_changed" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_passkeys_here" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "not_scratch" | "nothing_to_compact" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "on_postgres" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "set_in_environment" | "set_in_file" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_models" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
         /** @description One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes. */
         Event: {
             /** @description The session began. `after` is the session that its author left behind. */
@@ -3442,12 +3442,12 @@ export interface operations {
     };
     audit: {
         parameters: {
-            query?: never;
-            header?: never;
-            path: {
+            query?: {
                 /** @description Lines before this one; the newest if left out. */
-                before: number | null;
+                before?: number;
             };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -3900,12 +3900,13 @@ export interface operations {
     };
     leave: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where to go afterwards: a path of this server. */
+                to?: string;
+            };
             header?: never;
             path: {
                 name: string;
-                /** @description Where to go afterwards: a path of this server. */
-                to: string | null;
             };
             cookie?: never;
         };
@@ -3929,13 +3930,14 @@ export interface operations {
     };
     come_back: {
         parameters: {
-            query?: never;
+            query?: {
+                state?: string;
+                code?: string;
+                error?: string;
+            };
             header?: never;
             path: {
                 name: string;
-                state: string | null;
-                code: string | null;
-                error: string | null;
             };
             cookie?: never;
         };
@@ -4706,26 +4708,26 @@ export interface operations {
     };
     search: {
         parameters: {
-            query?: never;
-            header?: never;
-            path: {
+            query: {
                 /** @description Words that must all occur, in any case and with or without accents; the last one matches as a prefix. */
                 words: string;
                 /** @description `next` of the page before. */
-                before: string | null;
+                before?: string;
                 /** @description Hits, at most 200; 50 if left out. */
-                count: number | null;
+                count?: number;
                 /** @description Only on this shelf; everywhere but in the trash if left out. */
-                shelf: ("active" | "archived" | "trash") | null;
+                shelf?: "active" | "archived" | "trash";
                 /** @description Only in sessions of this project. */
-                project: string | null;
+                project?: string;
                 /** @description Only in sessions with this tag. */
-                tag: string | null;
+                tag?: string;
                 /** @description Only what was said by one of them; names of sessions are nobody's words. */
-                said_by: ("person" | "agent") | null;
+                said_by?: "person" | "agent";
                 /** @description Only in sessions that were active since then, in microseconds since 1970. */
-                from: number | null;
+                from?: number;
             };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -4947,23 +4949,23 @@ export interface operations {
     };
     list: {
         parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                shelf: "active" | "archived" | "trash";
+            query?: {
+                shelf?: "active" | "archived" | "trash";
                 /** @description Only sessions in which something goes on, or that wait for a person. */
-                state: ("live" | "needs_you") | null;
+                state?: "live" | "needs_you";
                 /** @description Only sessions that are pinned; not together with `state`. */
-                pinned: boolean | null;
+                pinned?: boolean;
                 /** @description Only sessions with this tag. */
-                tag: string | null;
+                tag?: string;
                 /** @description Only sessions in this project. */
-                project: string | null;
+                project?: string;
                 /** @description `next` of the page before. */
-                before: string | null;
+                before?: string;
                 /** @description Lines, at most 200; 50 if left out. */
-                count: number | null;
+                count?: number;
             };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -5046,12 +5048,13 @@ export interface operations {
     };
     read: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Read it as it was after this entry. */
+                at?: number;
+            };
             header?: never;
             path: {
                 session: string;
-                /** @description Read it as it was after this entry. */
-                at: number | null;
             };
             cookie?: never;
         };
@@ -5346,18 +5349,19 @@ export interface operations {
     };
     of_session: {
         parameters: {
-            query?: never;
-            header?: {
-                "Last-Event-ID"?: string | null;
-            };
-            path: {
-                session: string;
+            query?: {
                 /**
                  * @description Begin after this entry, named by its number or by the id of its event; 0 is the whole log. `Last-Event-ID` says the
                  *     same and goes first.
                  * @example 13.9f86d081
                  */
-                after: string | null;
+                after?: string;
+            };
+            header?: {
+                "Last-Event-ID"?: string | null;
+            };
+            path: {
+                session: string;
             };
             cookie?: never;
         };
@@ -5383,12 +5387,13 @@ export interface operations {
     };
     of_session: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `json` if left out. */
+                format?: "json" | "markdown" | "html";
+            };
             header?: never;
             path: {
                 session: string;
-                /** @description `json` if left out. */
-                format: "json" | "markdown" | "html";
             };
             cookie?: never;
         };
@@ -5506,14 +5511,15 @@ export interface operations {
     };
     log: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Entries before this one; the newest if left out. */
+                before?: number;
+                /** @description Lines, at most 500; 100 if left out. */
+                count?: number;
+            };
             header?: never;
             path: {
                 session: string;
-                /** @description Entries before this one; the newest if left out. */
-                before: number | null;
-                /** @description Lines, at most 500; 100 if left out. */
-                count: number | null;
             };
             cookie?: never;
         };
@@ -5875,14 +5881,15 @@ export interface operations {
     };
     page: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Turns before this one; the newest if left out. */
+                before?: number;
+                /** @description Turns, at most 100; 20 if left out. A page of long turns holds fewer. Page until a page is empty. */
+                count?: number;
+            };
             header?: never;
             path: {
                 session: string;
-                /** @description Turns before this one; the newest if left out. */
-                before: number | null;
-                /** @description Turns, at most 100; 20 if left out. */
-                count: number | null;
             };
             cookie?: never;
         };
@@ -6069,12 +6076,13 @@ export interface operations {
     };
     read: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Turns before this one; the newest if left out. */
+                before?: number;
+            };
             header?: never;
             path: {
                 secret: string;
-                /** @description Turns before this one; the newest if left out. */
-                before: number | null;
             };
             cookie?: never;
         };
@@ -6127,12 +6135,12 @@ export interface operations {
     };
     tags: {
         parameters: {
-            query?: never;
-            header?: never;
-            path: {
+            query?: {
                 /** @description Tags, at most 1,000; 200 if left out. */
-                count: number | null;
+                count?: number;
             };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;

@@ -1,9 +1,10 @@
 // What is there on every page: commands by keyboard and by palette, the questions that they ask, the tab's title and mark,
 // notifications.
 
-import { lazy, Suspense, useEffect } from "react";
+import { useEffect } from "react";
 
-import { useAsked } from "../sessions/asked";
+import { answered, useAsked } from "../sessions/asked";
+import { lazily } from "../shell/lazily";
 import { useNotifications } from "../shell/notifications";
 import { useOffer } from "../shell/offer";
 import { useTab } from "../shell/tab";
@@ -13,9 +14,10 @@ import { EVERYWHERE } from "./everywhere";
 import { useCommands, useKeyboard } from "./registry";
 
 const palette = () => import("./Palette");
-const Palette = lazy(palette);
-const Shortcuts = lazy(() => import("./Shortcuts"));
-const Questions = lazy(() => import("../sessions/Questions"));
+const Palette = lazily(palette, { close: ({ close }) => close() });
+const Shortcuts = lazily(() => import("./Shortcuts"), { close: ({ close }) => close() });
+const SignOut = lazily(() => import("../shell/SignOut"), { close: ({ close }) => close() });
+const Questions = lazily(() => import("../sessions/Questions"), { close: answered });
 
 /** Once the page itself is there. */
 const FETCHED_AFTER = 2_000;
@@ -24,6 +26,7 @@ const NONE: typeof EVERYWHERE = [];
 export function Everywhere() {
   const signedIn = useKnown(({ user }) => user != null);
   const over = useUi(({ over }) => over);
+  const leaving = useUi(({ leaving }) => leaving);
   const question = useAsked(({ question }) => question);
   useCommands(signedIn ? EVERYWHERE : NONE);
   useKeyboard();
@@ -39,9 +42,12 @@ export function Everywhere() {
   const close = () => ui.setState({ over: undefined });
   return (
     <>
-      <Suspense>{over === "palette" && <Palette close={close} />}</Suspense>
-      <Suspense>{over === "shortcuts" && <Shortcuts close={close} />}</Suspense>
-      <Suspense>{question !== undefined && <Questions question={question} />}</Suspense>
+      {over === "palette" && <Palette close={close} />}
+      {over === "shortcuts" && <Shortcuts close={close} />}
+      {leaving !== undefined && (
+        <SignOut unsent={leaving} close={() => ui.setState({ leaving: undefined })} />
+      )}
+      {question !== undefined && <Questions question={question} />}
     </>
   );
 }

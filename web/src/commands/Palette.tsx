@@ -114,7 +114,7 @@ export default function Palette({ close }: { close: () => void }) {
     else return;
     event.preventDefault();
   };
-  let count = 0;
+  const firsts = sections.map((_, at) => sections.slice(0, at).flatMap(({ options }) => options).length);
   return (
     <dialog
       ref={dialog}
@@ -127,6 +127,7 @@ export default function Palette({ close }: { close: () => void }) {
         <Search aria-hidden="true" />
         <input
           type="text"
+          dir="auto"
           role="combobox"
           aria-expanded="true"
           aria-autocomplete="list"
@@ -154,13 +155,13 @@ export default function Palette({ close }: { close: () => void }) {
         </button>
       </div>
       <div className="options" role="listbox" id={`${id}-list`} aria-label={i18n.t("Commands and sessions")}>
-        {sections.map(({ name, options }) => (
+        {sections.map(({ name, options }, section) => (
           <div key={name} role="group" aria-label={name}>
             <div className="h3" aria-hidden="true">
               {name}
             </div>
-            {options.map((option) => {
-              const place = count++;
+            {options.map((option, at) => {
+              const place = (firsts[section] ?? 0) + at;
               return (
                 <div
                   key={option.id}
@@ -176,7 +177,9 @@ export default function Palette({ close }: { close: () => void }) {
                   ) : (
                     <ChevronRight aria-hidden="true" />
                   )}
-                  <span className="clip">{option.title}</span>
+                  <span className="clip" dir="auto">
+                    {option.title}
+                  </span>
                   {option.note !== undefined && <span className="clip dim">{option.note}</span>}
                   {option.keys !== undefined && (
                     <span className="r">

@@ -3,9 +3,10 @@
 import { i18n } from "@lingui/core";
 import { navigate } from "wouter/use-browser-location";
 
-import { signOut, store } from "../live/store";
+import { store } from "../live/store";
 import { newSession } from "../sessions/begin";
 import { attempt } from "../shell/attempt";
+import { leave } from "../shell/leave";
 import { ui } from "../shell/ui";
 import { language, LANGUAGES, type Language } from "../words/language";
 import { goRound, isLive, needsYou, searchAll, speakElsewhereToo } from "./acts";
@@ -89,7 +90,7 @@ export const EVERYWHERE: readonly Command[] = [
     id: "sign_out",
     group: "anywhere",
     title: () => i18n.t("Sign out"),
-    run: () => void attempt(i18n.t("Couldn't sign out: the server is unreachable."), signOut()),
+    run: () => void attempt(i18n.t("Couldn't sign out: the server is unreachable."), leave()),
   },
   ...places,
 ];

@@ -15,6 +15,7 @@ const question = vi.hoisted(() => vi.fn());
 vi.mock("../sessions/asked", () => ({ ask: question }));
 const sent = vi.fn<typeof fetch>(async () => new Response("{}"));
 vi.stubGlobal("fetch", sent);
+const print = vi.fn();
 afterEach(() => vi.clearAllMocks());
 
 const ended: Marker = { kind: "stopped", run: 2, at: 1, text: "" };
@@ -25,7 +26,7 @@ const newest = (marker: Marker | null): Partial<View> => ({
 /** Returns the commands whose titles match a query. */
 function found(typed: string, rest: Partial<View> = {}) {
   const nothing = () => undefined;
-  const shown = { session: "s", finding: false, find: nothing, history: nothing };
+  const shown = { session: "s", finding: false, find: nothing, print, history: nothing };
   const commands = sessionCommands({ ...shown, view: { ...view(EMPTY), ...rest } }).filter(can);
   return fitting(commands, (command) => command.title(), wordsOf(typed));
 }
@@ -53,4 +54,11 @@ it("offers Continue for a newest answer that ended early, and for no other", () 
   expect(titles({ ...newest(ended), run: 3 })).toEqual([]);
   expect(titles(newest({ ...ended, kind: "recovering" }))).toEqual([]);
   expect(titles({})).toEqual([]);
+});
+
+it("prints by the browser's own keys", () => {
+  const [command] = found("print");
+  expect(command?.keys).toBe("Mod+p");
+  command?.run();
+  expect(print).toHaveBeenCalledOnce();
 });

@@ -19,6 +19,7 @@ interface Shown {
   view: View | undefined;
   finding: boolean;
   find: () => void;
+  print: () => void;
   history: () => void;
 }
 
@@ -30,7 +31,7 @@ export function sessionCommands(shown: Shown): Command[] {
   return [...acts(shown), ...context(shown), ...shelves(shown), ...exports(shown)];
 }
 
-function acts({ session, view, finding, find, history }: Shown): Command[] {
+function acts({ session, view, finding, find, print, history }: Shown): Command[] {
   const newest = view?.turns.at(-1)?.turn;
   const rests = newest !== undefined && view?.run == null;
   const ended = continuable(view?.run, view?.turns.at(-1))?.run;
@@ -76,6 +77,15 @@ function acts({ session, view, finding, find, history }: Shown): Command[] {
       // Once more is the browser's.
       when: () => !finding,
       run: find,
+    },
+    {
+      id: "session.print",
+      group: "session",
+      title: () => i18n.t("Print"),
+      // The browser's own would print only the turns that are loaded.
+      keys: "Mod+p",
+      when: () => view !== undefined,
+      run: print,
     },
     {
       id: "session.history",

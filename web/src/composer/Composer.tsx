@@ -2,7 +2,7 @@
 
 import { i18n } from "@lingui/core";
 import { ArrowUp, Paperclip } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 
 import { matches } from "../commands/keys";
 import { can, useCommands, type Command } from "../commands/registry";
@@ -10,14 +10,16 @@ import { spelt, withKeys } from "../commands/spelling";
 import type { Mode } from "../live/outbox";
 import { outbox } from "../live/store";
 import type { View } from "../log/types";
+import { ui, useUi } from "../shell/ui";
 import { useKnown } from "../shell/use";
+import { Field } from "./Field";
 import { Files } from "./Files";
 import { ModelChoice, useModel } from "./ModelChoice";
 import { QueueTray } from "./QueueTray";
 import { Stop } from "./Stop";
-import { useDraft, type Draft } from "./draft";
+import { useDraft, useDraftState, type SessionDraft } from "./draft";
 import { commandsOf } from "./keys";
-import { useUploads } from "./uploads";
+import { useUploads, type Uploads } from "./uploads";
 
 const MODES: readonly Mode[] = ["queue", "steer", "interrupt"];
 
@@ -41,29 +43,17 @@ export function Composer({ session, view, onEditLast }: Props) {
   const preferred = useKnown(({ preferences }) => preferences?.busy ?? "queue");
   const [chosen, setMode] = useState<Mode>();
   const mode = chosen ?? preferred;
-  const field = useRef<HTMLTextAreaElement>(null);
-  const picker = useRef<HTMLInputElement>(null);
+  const [picker, setPicker] = useState<HTMLInputElement | null>(null);
   const away = useKnown(({ link }) => link.kind === "away");
   const busy = view?.run != null;
-  const empty = draft.text.trim() === "" && uploads.files.length === 0;
-  useEffect(() => {
-    // On a phone the keyboard would cover what one came to read.
-    if (matchMedia("(hover: hover)").matches) field.current?.focus();
-  }, [session]);
-  useEffect(() => {
-    const area = field.current;
-    const box = area?.parentElement;
-    if (area === null || box == null) return;
-    // Held open meanwhile: the conversation above must not move because something is measured here.
-    box.style.minHeight = `${box.offsetHeight}px`;
-    area.style.height = "auto";
-    area.style.height = `${Math.min(area.scrollHeight, window.innerHeight * 0.4)}px`;
-    box.style.minHeight = "";
-  }, [draft.text]);
+  const blank = useDraftState(draft, ({ text }) => !/\S/.test(text));
+  const empty = blank && uploads.files.length === 0;
+  useReturned(session, draft, uploads);
   const send = (how: Mode) => {
     const { ready } = uploads;
     if (empty) return;
     if (ready === undefined) return setProblem(i18n.t("A file is still on its way. Send when it is saved."));
+    draft.save();
     const message = { session, text: draft.text, attachments: ready, mode: busy ? how : "queue" } as const;
     try {
       outbox.send(model === undefined ? message : { ...message, model });
@@ -73,11 +63,12 @@ export function Composer({ session, view, onEditLast }: Props) {
       );
     }
     draft.write("");
+    draft.save();
     uploads.clear();
     setProblem(undefined);
   };
-  const attach = () => picker.current?.click();
-  const commands = commandsOf({ send, mode, attach, editLast: onEditLast, empty: draft.text === "" });
+  const attach = () => picker?.click();
+  const commands = commandsOf({ send, mode, attach, editLast: onEditLast, isEmpty: () => draft.text === "" });
   useCommands(commands);
   const press = (event: React.KeyboardEvent) => {
     if (event.nativeEvent.isComposing) return;
@@ -99,19 +90,11 @@ export function Composer({ session, view, onEditLast }: Props) {
             uploads.add(event.dataTransfer.files);
           }}
         >
-          <textarea
-            ref={field}
-            aria-label={i18n.t("Message")}
+          <Field
+            draft={draft}
             placeholder={busy ? i18n.t("Write the next message") : i18n.t("Write a message")}
-            rows={1}
-            value={draft.text}
-            onChange={(event) => draft.write(event.target.value)}
             onKeyDown={press}
-            onPaste={(event) => {
-              if (event.clipboardData.files.length === 0) return;
-              event.preventDefault();
-              uploads.add(event.clipboardData.files);
-            }}
+            onFiles={uploads.add}
           />
           <Files files={uploads.files} remove={uploads.remove} />
           <div className="tools">
@@ -125,7 +108,7 @@ export function Composer({ session, view, onEditLast }: Props) {
               <Paperclip aria-hidden="true" />
             </button>
             <input
-              ref={picker}
+              ref={setPicker}
               type="file"
               multiple
               hidden
@@ -197,7 +180,19 @@ function Hints({ busy, mode }: { busy: boolean; mode: Mode }) {
   ));
 }
 
-function DraftState({ draft: { text, kept } }: { draft: Draft }) {
-  if (text === "" || kept === "nowhere") return null;
+function DraftState({ draft }: { draft: SessionDraft }) {
+  const kept = useDraftState(draft, ({ text, kept }) => (text === "" ? "nowhere" : kept));
+  if (kept === "nowhere") return null;
   return <span>{kept === "server" ? i18n.t("Draft saved") : i18n.t("Draft kept on this device")}</span>;
+}
+
+/** Puts a message that was not sent back into the field, before what is written there. */
+function useReturned(session: string, draft: SessionDraft, uploads: Uploads): void {
+  const returned = useUi(({ returned }) => (returned?.session === session ? returned : undefined));
+  useEffect(() => {
+    if (returned === undefined) return;
+    ui.setState({ returned: undefined });
+    draft.write([returned.text, draft.text].filter((text) => text !== "").join("\n\n"));
+    uploads.put(returned.attachments);
+  }, [returned, draft, uploads]);
 }

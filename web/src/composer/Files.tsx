@@ -2,7 +2,7 @@ import { i18n } from "@lingui/core";
 import { X } from "lucide-react";
 
 import { percentOf, sizeOf } from "../shell/words";
-import type { Upload } from "./uploads";
+import type { Upload } from "../storage/files";
 
 /** The files that go with the next message, and how far each is. */
 export function Files({ files, remove }: { files: readonly Upload[]; remove: (id: string) => void }) {
@@ -11,7 +11,10 @@ export function Files({ files, remove }: { files: readonly Upload[]; remove: (id
     <div className="files in">
       {files.map((file) => (
         <span key={file.id} className="file">
-          <span className="clip">{file.name}</span> <span className="dim">{sizeOf(file.size_bytes)}</span>
+          <span className="clip" dir="auto">
+            {file.name}
+          </span>{" "}
+          <span className="dim">{sizeOf(file.size_bytes)}</span>
           <State file={file} />
           <button
             type="button"

@@ -2,17 +2,19 @@ import { i18n } from "@lingui/core";
 import { useState } from "react";
 
 import { useKnown } from "../shell/use";
+import { read, remove } from "../storage/local";
+import { ownPlace, tryWriteOwn } from "../storage/own";
 
-const place = (session: string) => `model:${session}`;
+const place = (session: string) => ownPlace("model", session);
 
 /** Who is asked in a session: remembered on this device, none for the server's first one. */
 export function useModel(session: string): [string | undefined, (name: string) => void] {
   const models = useKnown(({ models }) => models);
-  const [chosen, setChosen] = useState(() => localStorage.getItem(place(session)) ?? undefined);
+  const [chosen, setChosen] = useState(() => read(place(session)) ?? undefined);
   const choose = (name: string) => {
     const other = name === models[0]?.name ? undefined : name;
-    if (other === undefined) localStorage.removeItem(place(session));
-    else localStorage.setItem(place(session), other);
+    if (other === undefined) remove(place(session));
+    else tryWriteOwn(place(session), other);
     setChosen(other);
   };
   // One that is no longer offered is not asked.

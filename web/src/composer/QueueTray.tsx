@@ -77,6 +77,7 @@ function Waiting({ session, queued, busy }: { session: string; queued: QueuedVie
           {/* Not an input, which would drop the ends of lines. */}
           <textarea
             className="edit"
+            dir="auto"
             aria-label={i18n.t("Waiting message")}
             rows={Math.min(6, draft.split("\n").length)}
             value={draft}
@@ -100,7 +101,9 @@ function Waiting({ session, queued, busy }: { session: string; queued: QueuedVie
         {steers ? <CornerDownRight aria-hidden="true" /> : <ListPlus aria-hidden="true" />}
         {steers ? i18n.t("Steering") : i18n.t("Queued")}
       </span>
-      <span className="clip grow">{queued.message.text}</span>
+      <span className="clip grow" dir="auto">
+        {queued.message.text}
+      </span>
       {steers && busy && <span className="tag">{i18n.t("at the next step")}</span>}
       {!steers && busy && (
         <button type="button" className="btn sm ghost" onClick={() => change(ask("POST", `${path}/steer`))}>

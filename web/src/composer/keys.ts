@@ -11,10 +11,10 @@ interface Writing {
   send: (how: Mode) => void;
   attach: () => void;
   editLast: () => void;
-  empty: boolean;
+  isEmpty: () => boolean;
 }
 
-export function commandsOf({ mode, send, attach, editLast, empty }: Writing): Command[] {
+export function commandsOf({ mode, send, attach, editLast, isEmpty }: Writing): Command[] {
   const key = (keys: string, title: () => string, run: () => void, when = () => true): Command => ({
     id: `composer:${keys}`,
     group: "composer",
@@ -48,12 +48,7 @@ export function commandsOf({ mode, send, attach, editLast, empty }: Writing): Co
       () => i18n.t("Interrupt the agent and send"),
       () => send("interrupt"),
     ),
-    key(
-      "ArrowUp",
-      () => i18n.t("Say the last message differently"),
-      editLast,
-      () => empty,
-    ),
+    key("ArrowUp", () => i18n.t("Say the last message differently"), editLast, isEmpty),
     key("Mod+u", () => i18n.t("Attach a file"), attach),
   ];
 }

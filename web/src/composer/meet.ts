@@ -1,11 +1,6 @@
-// Two devices may write the same draft while they are out of touch. Nothing that was written is dropped.
+// Two devices, or two tabs, may write the same draft while they are out of touch. Nothing that was written is dropped.
 
-export interface Written {
-  /** What stands in the field. */
-  text: string;
-  /** What the server is known to have had: a field that says the same was not touched since. */
-  base: string;
-}
+import type { Written } from "../storage/drafts";
 
 /** Returns whether a change is older than the known revision. The first frame of a connection is always current. */
 export function isLate(
@@ -15,11 +10,29 @@ export function isLate(
   return told.device !== null && known !== undefined && told.revision <= known;
 }
 
-/** What becomes of a field when the server tells what it has. */
+/** Returns a draft once the server told what it has. */
 export function meet({ text, base }: Written, told: string): Written {
   const untouched = text === base;
   if (untouched || text === told) return { text: told, base: told };
   // Sent or emptied elsewhere, or nothing new: what was written here goes on.
-  if (told === "" || told === base) return { text, base: told };
+  if (told === base || contains(text, told)) return { text, base: told };
   return { text: `${told}\n\n${text}`, base: told };
+}
+
+/** Returns the draft of a tab once it took over that of a closed one. `own` is none if nothing is known yet. */
+export function join(own: Written | undefined, other: Written): Written {
+  if (own === undefined) return other;
+  if (other.text === other.base) return own;
+  if (own.text === own.base) return meet(other, own.base);
+  if (contains(own.text, other.text)) return own;
+  if (contains(other.text, own.text)) return other;
+  return { text: `${own.text}\n\n${other.text}`, base: own.base };
+}
+
+/** Returns whether a text holds another one as its beginning or as paragraphs, so that both need not be shown. */
+function contains(text: string, other: string): boolean {
+  if (other.trim() === "") return true;
+  if (text.length < other.length) return false;
+  const rest = text.slice(other.length);
+  return (text.startsWith(other) && /^(\s|$)/.test(rest)) || `\n\n${text}\n\n`.includes(`\n\n${other}\n\n`);
 }

@@ -2,25 +2,11 @@
 // kept on this device, so that it goes on after a reload too.
 
 import { i18n } from "@lingui/core";
-import { del, get, set } from "idb-keyval";
 import { useCallback, useEffect, useRef, useState } from "react";
 
-import { ask, Refused } from "../api/client";
+import { ask, pageHeader, Refused } from "../api/client";
 import type { Attachment } from "../log/types";
-
-export interface Upload {
-  id: string;
-  name: string;
-  media_type: string;
-  size_bytes: number;
-  /** What the server calls it, once it was begun. */
-  upload?: string;
-  /** Bytes that the server has. */
-  sent: number;
-  /** What a message names, once it is whole. */
-  blob?: string;
-  problem?: string;
-}
+import { dropFile, keepFile, keepUploads, readFile, readUploads, type Upload } from "../storage/files";
 
 interface Known {
   upload: string;
@@ -32,17 +18,11 @@ const PIECE = 512 * 1024;
 const AGAIN = 1_000;
 const PATIENCE = 20_000;
 
-const place = (session: string) => `files:${session}`;
-
-function remembered(session: string): Upload[] {
-  return JSON.parse(localStorage.getItem(place(session)) ?? "[]") as Upload[];
-}
-
 /** Sends one piece; what arrived of a piece that was cut is asked for again. */
 async function send(upload: string, offset: number, file: Blob): Promise<Known> {
   const response = await fetch(`/api/v1/uploads/${upload}`, {
     method: "PATCH",
-    headers: { "x-everturn": "1", "upload-offset": String(offset) },
+    headers: { ...pageHeader(), "upload-offset": String(offset) },
     body: file.slice(offset, offset + PIECE),
     signal: AbortSignal.timeout(PATIENCE),
   });
@@ -91,6 +71,8 @@ async function bring(
 export interface Uploads {
   files: Upload[];
   add: (files: Iterable<File>) => void;
+  /** Takes back files that the server already has. */
+  put: (attachments: readonly Attachment[]) => void;
   remove: (id: string) => void;
   /** What a message can name; none while one is not whole. */
   ready: Attachment[] | undefined;
@@ -98,14 +80,13 @@ export interface Uploads {
 }
 
 export function useUploads(session: string): Uploads {
-  const [files, show] = useState(() => remembered(session));
+  const [files, show] = useState(() => readUploads(session));
   const newest = useRef(files);
   const change = useCallback(
     (edit: (files: Upload[]) => Upload[]) => {
       newest.current = edit(newest.current);
       show(newest.current);
-      if (newest.current.length === 0) localStorage.removeItem(place(session));
-      else localStorage.setItem(place(session), JSON.stringify(newest.current));
+      keepUploads(session, newest.current);
     },
     [session],
   );
@@ -115,7 +96,7 @@ export function useUploads(session: string): Uploads {
       const gone = () => left.current || !newest.current.some(({ id }) => id === known.id);
       const tell = (news: Partial<Upload>) => {
         change((files) => files.map((other) => (other.id === known.id ? { ...other, ...news } : other)));
-        if (news.blob !== undefined) void del(known.id);
+        if (news.blob !== undefined) dropFile(known.id);
       };
       void bring(known, file, tell, gone);
     },
@@ -124,7 +105,7 @@ export function useUploads(session: string): Uploads {
   useEffect(() => {
     left.current = false;
     for (const known of newest.current.filter(({ blob }) => blob === undefined)) {
-      void get<Blob>(known.id).then((file) => {
+      void readFile(known.id).then((file) => {
         if (file !== undefined) begin(known, file);
         else change((files) => files.filter(({ id }) => id !== known.id));
       });
@@ -137,23 +118,29 @@ export function useUploads(session: string): Uploads {
     for (const file of list) {
       const media_type = file.type === "" ? "application/octet-stream" : file.type;
       const { name, size: size_bytes } = file;
-      const known: Upload = { id: `file:${crypto.randomUUID()}`, name, media_type, size_bytes, sent: 0 };
+      const known: Upload = { id: crypto.randomUUID(), name, media_type, size_bytes, sent: 0 };
       // On this device first: a reload in the next moment finds it.
-      void set(known.id, file)
-        .catch(() => undefined)
-        .then(() => {
-          change((files) => [...files, known]);
-          begin(known, file);
-        });
+      void keepFile(known.id, file).then(() => {
+        change((files) => [...files, known]);
+        begin(known, file);
+      });
     }
   };
-  const remove = (id: string) => {
-    void del(id);
+  const put = (attachments: readonly Attachment[]) => {
+    const known = attachments.map((file) => ({
+      ...file,
+      id: crypto.randomUUID(),
+      sent: file.size_bytes,
+    }));
+    change((files) => [...files, ...known]);
+  };
+  const removeFile = (id: string) => {
+    dropFile(id);
     change((files) => files.filter((file) => file.id !== id));
   };
   const whole = files.flatMap(({ name, media_type, size_bytes, blob }) =>
     blob === undefined ? [] : [{ name, media_type, size_bytes, blob }],
   );
   const ready = whole.length === files.length ? whole : undefined;
-  return { files, add, remove, ready, clear: () => change(() => []) };
+  return { files, add, put, remove: removeFile, ready, clear: () => change(() => []) };
 }

@@ -8,7 +8,7 @@ import { ask } from "../api/client";
 import { proseOf } from "../log/prose";
 import type { TurnView } from "../log/types";
 import { attempt } from "../shell/attempt";
-import { copy } from "../shell/copy";
+import { copyOrNotify } from "../shell/copy";
 import { toComposer } from "../shell/regions";
 import { ui } from "../shell/ui";
 import { takeBack } from "./undo";
@@ -60,7 +60,7 @@ export function SaidActions({ turn, session, newest }: Props) {
           <Undo2 aria-hidden="true" />
         </Act>
       )}
-      <Act label={i18n.t("Copy message")} onClick={() => void copy(turn.message.text)}>
+      <Act label={i18n.t("Copy message")} onClick={() => void copyOrNotify(turn.message.text)}>
         <Copy aria-hidden="true" />
       </Act>
     </span>
@@ -103,7 +103,7 @@ export function AnswerActions({ turn, session, newest, live }: Props & { live: b
           <GitBranch aria-hidden="true" />
         </Act>
       )}
-      <Act label={i18n.t("Copy answer")} act="Y" onClick={() => void copy(proseOf(turn))}>
+      <Act label={i18n.t("Copy answer")} act="Y" onClick={() => void copyOrNotify(proseOf(turn))}>
         <Copy aria-hidden="true" />
       </Act>
     </span>

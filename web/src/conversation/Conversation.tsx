@@ -1,14 +1,16 @@
 import { i18n } from "@lingui/core";
 import { ArrowLeft, Ellipsis, GitBranch, History as HistoryIcon, ScrollText, Search } from "lucide-react";
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { Link, useSearch } from "wouter";
 
 import { useSessionCommands } from "../commands/session";
 import { withKeys } from "../commands/spelling";
 import { Composer } from "../composer/Composer";
 import { follow } from "../live/store";
-import type { TurnView } from "../log/types";
+import type { State, TurnView, View } from "../log/types";
 import { view as viewOf } from "../log/view";
+import { ViewBoundary } from "../shell/ErrorBoundary";
+import { lazily } from "../shell/lazily";
 import { ui } from "../shell/ui";
 import { useKnown } from "../shell/use";
 import { useAnnouncements } from "./announcements";
@@ -23,10 +25,11 @@ import { TakenBack } from "./TakenBack";
 import { Thread } from "./Thread";
 import { Title } from "./Title";
 import { useEarlier } from "./earlier";
+import { usePrint } from "./print";
 
 const NONE: readonly TurnView[] = [];
-const BreakIt = lazy(() => import("../first/BreakIt"));
-const History = lazy(() => import("./History"));
+const BreakIt = lazily(() => import("../first/BreakIt"));
+const History = lazily(() => import("./History"), { close: ({ close }) => close() });
 
 export function Conversation({ session }: { session: string }) {
   const known = useKnown(({ sessions }) => sessions[session]);
@@ -34,7 +37,7 @@ export function Conversation({ session }: { session: string }) {
   const owner = useKnown(({ user }) => user?.role === "owner");
   const fresh = useKnown(({ fresh }) => fresh[session] !== undefined);
   useEffect(() => (fresh ? undefined : follow(session)), [session, fresh]);
-  const view = useMemo(() => (known === undefined ? undefined : viewOf(known.state)), [known]);
+  const view = useView(known?.state);
   const earlier = useEarlier(session, view);
   useAnnouncements(view);
   const [history, setHistory] = useState(false);
@@ -45,7 +48,8 @@ export function Conversation({ session }: { session: string }) {
     if (newest !== undefined) ui.setState({ editing: { session, turn: newest } });
   };
   const find = () => setFinding(true);
-  useSessionCommands({ session, view, finding, find, history: () => setHistory(true) });
+  const { printing, print } = usePrint(earlier);
+  useSessionCommands({ session, view, finding, find, print, history: () => setHistory(true) });
   useTurnKeys();
   if (missing !== undefined) return <Nowhere why={missing} />;
   return (
@@ -80,27 +84,37 @@ export function Conversation({ session }: { session: string }) {
         />
       )}
       <Strip />
-      {owner && view?.tags?.includes("scratch") === true && (
-        <Suspense>
-          <BreakIt session={session} view={view} />
-        </Suspense>
-      )}
-      <Thread session={session} view={view} earlier={earlier}>
-        {view?.can_put_back === true && <TakenBack session={session} />}
-        <SeenHere session={session} turns={view?.turns ?? []} />
-      </Thread>
+      {owner && view?.tags?.includes("scratch") === true && <BreakIt session={session} view={view} />}
+      <ViewBoundary of={session}>
+        <Thread session={session} view={view} earlier={earlier} printing={printing}>
+          {view?.can_put_back === true && <TakenBack session={session} />}
+          <SeenHere session={session} turns={view?.turns ?? []} />
+        </Thread>
+      </ViewBoundary>
       <Composer session={session} view={view} onEditLast={editLast} />
       {history && (
-        <Suspense>
-          <History
-            session={session}
-            canPutBack={view?.can_put_back === true}
-            close={() => setHistory(false)}
-          />
-        </Suspense>
+        <History session={session} canPutBack={view?.can_put_back === true} close={() => setHistory(false)} />
       )}
     </>
   );
+}
+
+/** The view of a state; if it cannot be made, the last one that could. */
+function useView(state: State | undefined): View | undefined {
+  const last = useRef<View>(undefined);
+  const view = useMemo(() => {
+    try {
+      return state === undefined ? undefined : viewOf(state);
+    } catch (error) {
+      console.error(error);
+      // oxlint-disable-next-line react/refs -- read after an error only, and any earlier view is better than none
+      return last.current;
+    }
+  }, [state]);
+  useEffect(() => {
+    last.current = view;
+  }, [view]);
+  return view;
 }
 
 /** A session that the server does not know yet has no name to change. */

@@ -41,6 +41,7 @@ export function Edit({ session, turn, message }: Props) {
       }}
     >
       <textarea
+        dir="auto"
         aria-label={i18n.t("Say it differently")}
         value={text}
         rows={Math.min(12, text.split("\n").length + 1)}

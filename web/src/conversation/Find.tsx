@@ -1,13 +1,15 @@
-// Finds words in the turns of this session. They are marked without touching the page's nodes.
+// Finds words in the turns of this session, as they are rendered.
 
 import { i18n } from "@lingui/core";
 import { ChevronDown, ChevronUp, X } from "lucide-react";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 
-import { proseOf } from "../log/prose";
 import type { TurnView } from "../log/types";
 import { ui } from "../shell/ui";
 import type { Earlier } from "./earlier";
+import { useMarks } from "./marks";
+import { folded } from "./matches";
+import { foldedWords } from "./rendered";
 
 interface Props {
   session: string;
@@ -16,56 +18,15 @@ interface Props {
   close: () => void;
 }
 
-function textOf(turn: TurnView): string {
-  return `${turn.message.text}\n${proseOf(turn)}`.toLowerCase();
-}
-
-/** Every place on the page that says the words. */
-function ranges(words: string): Range[] {
-  const found: Range[] = [];
-  for (const node of document.querySelectorAll("article[data-turn] .words, article[data-turn] .prose")) {
-    const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode() !== null) {
-      const text = (walker.currentNode.textContent ?? "").toLowerCase();
-      for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + words.length)) {
-        const range = document.createRange();
-        range.setStart(walker.currentNode, at);
-        range.setEnd(walker.currentNode, at + words.length);
-        found.push(range);
-      }
-    }
-  }
-  return found;
-}
-
-/** Marks the words wherever they are in sight, for as long as they are looked for. */
-function useMarks(words: string): void {
-  useEffect(() => {
-    if (words === "" || !("highlights" in CSS)) return;
-    let frame = 0;
-    const mark = () => {
-      cancelAnimationFrame(frame);
-      frame = requestAnimationFrame(() => CSS.highlights.set("found", new Highlight(...ranges(words))));
-    };
-    mark();
-    document.addEventListener("scroll", mark, { capture: true, passive: true });
-    return () => {
-      document.removeEventListener("scroll", mark, { capture: true });
-      cancelAnimationFrame(frame);
-      CSS.highlights.delete("found");
-    };
-  }, [words]);
-}
-
 export function Find({ session, turns, earlier, close }: Props) {
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
   const field = useRef<HTMLInputElement>(null);
-  const words = typed.trim().toLowerCase();
+  const words = folded(typed.trim());
   const hits = useMemo(() => {
     if (words === "") return [];
     const all = [...earlier.turns, ...turns];
-    return all.filter((turn) => textOf(turn).includes(words)).map(({ turn }) => turn);
+    return all.filter((turn) => foldedWords(turn).includes(words)).map(({ turn }) => turn);
   }, [words, turns, earlier.turns]);
   useMarks(words);
   const show = (place: number) => {
@@ -89,6 +50,7 @@ export function Find({ session, turns, earlier, close }: Props) {
       <input
         ref={field}
         type="text"
+        dir="auto"
         aria-label={i18n.t("Find in this session")}
         placeholder={i18n.t("Find in this session")}
         value={typed}
@@ -115,7 +77,7 @@ export function Find({ session, turns, earlier, close }: Props) {
           type="button"
           className="btn sm ghost"
           onClick={() => {
-            earlier.loadAll();
+            void earlier.loadAll();
             // The button goes when they are here.
             field.current?.focus();
           }}

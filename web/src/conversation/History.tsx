@@ -106,8 +106,14 @@ function Gone({ turn }: { turn: TurnView }) {
   const answer = proseOf(turn);
   return (
     <article>
-      <p className="words said">{turn.message.text}</p>
-      {answer !== "" && <p className="words">{answer}</p>}
+      <p className="words said" dir="auto">
+        {turn.message.text}
+      </p>
+      {answer !== "" && (
+        <p className="words" dir="auto">
+          {answer}
+        </p>
+      )}
     </article>
   );
 }

@@ -5,7 +5,7 @@ import type { ReactNode } from "react";
 import { ask } from "../api/client";
 import type { Marker } from "../log/types";
 import { attempt } from "../shell/attempt";
-import { clockOf } from "../shell/words";
+import { clockOf, newerWords } from "../shell/words";
 import { toComposer } from "../shell/regions";
 import { continueAnswer, useContinuing } from "./continue";
 import { useOther } from "./device";
@@ -132,7 +132,11 @@ function Words({ marker, stuck, shared, can }: WordsProps) {
         </span>
       );
     default:
-      return <Ended marker={marker}>{i18n.t("Everything above is kept.")}</Ended>;
+      return (
+        <Ended marker={marker}>
+          {i18n.t("Everything above is kept.")} {newerWords()}
+        </Ended>
+      );
   }
 }
 

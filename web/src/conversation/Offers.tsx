@@ -11,11 +11,14 @@ import { ui, useUi } from "../shell/ui";
 import { useKnown } from "../shell/use";
 
 export function Offers() {
-  const newer = useKnown(({ newer }) => newer);
+  const outdated = useKnown(({ outdated }) => outdated);
+  const newer = useKnown(({ newer }) => newer) || outdated;
   const offers = useUi(({ offers }) => offers);
-  const said = newer
-    ? i18n.t("A newer page is ready. Nothing you typed is affected.")
-    : i18n.t("Be told when an answer is finished?");
+  const said = outdated
+    ? i18n.t("The server was updated, and this page can't show what is new. Nothing you typed is affected.")
+    : newer
+      ? i18n.t("A newer page is ready. Nothing you typed is affected.")
+      : i18n.t("Be told when an answer is finished?");
   const shown = newer || offers;
   useEffect(() => {
     if (shown) announce(said);

@@ -4,7 +4,9 @@ import { Trans } from "@lingui/react";
 import { memo } from "react";
 
 import type { Interruption, Part } from "../log/types";
+import { variant } from "../log/variants";
 import { Markdown } from "../markdown/Markdown";
+import { newerWords } from "../shell/words";
 import { Cuts } from "./Cuts";
 import { Said } from "./Said";
 import { Steps } from "./Steps";
@@ -23,7 +25,7 @@ const NONE: readonly Interruption[] = [];
 export function Parts({ parts, interruptions = NONE, live }: Props) {
   const stretches = stretchesOf(parts);
   const end = parts.at(-1);
-  const writes = end !== undefined && "text" in end;
+  const writes = end !== undefined && variant(end, "text") !== undefined;
   return (
     <div className={live ? "parts live" : "parts"}>
       {stretches.map((stretch, place) => {
@@ -57,19 +59,34 @@ interface PartProps {
 
 const OnePart = memo(
   function OnePart({ part, live, cuts }: PartProps) {
-    if ("text" in part) return <Markdown text={part.text} live={live} cuts={cuts} />;
+    const text = variant(part, "text");
+    if (text !== undefined) return <Markdown text={text} live={live} cuts={cuts} />;
+    const steered = variant(part, "steered");
+    if (steered === undefined) return <Newer cuts={cuts} />;
     return (
       <div className="steered">
         <Cuts of={cuts.map(({ marker }) => marker)} />
         <div className="who">
           <Trans id="<0>You</0> steered the agent here" components={{ 0: <b /> }} />
         </div>
-        <Said message={part.steered.message} />
+        <Said message={steered.message} />
       </div>
     );
   },
   (one, other) => one.part === other.part && one.live === other.live && sameCuts(one.cuts, other.cuts),
 );
+
+/** Something that only a newer version can show. */
+function Newer({ cuts }: { cuts: readonly Interruption[] }) {
+  return (
+    <div className="steps">
+      <Cuts of={cuts.map(({ marker }) => marker)} />
+      <p className="dim" data-newer="">
+        {newerWords()}
+      </p>
+    </div>
+  );
+}
 
 function sameCuts(one: readonly Interruption[], other: readonly Interruption[]): boolean {
   return (

@@ -7,7 +7,9 @@ import { sizeOf } from "../shell/words";
 export function Said({ message }: { message: Message }) {
   return (
     <div className="said">
-      <div className="words">{message.text}</div>
+      <div className="words" dir="auto">
+        {message.text}
+      </div>
       {(message.attachments ?? []).length > 0 && (
         <div className="files">
           {message.attachments?.map((file) => (
@@ -20,7 +22,7 @@ export function Said({ message }: { message: Message }) {
               <span className="th">
                 <FileText aria-hidden="true" />
               </span>
-              {file.name} <span className="dim">{sizeOf(file.size_bytes)}</span>
+              <bdi>{file.name}</bdi> <span className="dim">{sizeOf(file.size_bytes)}</span>
             </a>
           ))}
         </div>

@@ -2,15 +2,11 @@ import { i18n } from "@lingui/core";
 import { Trans } from "@lingui/react";
 
 import { replica } from "../live/store";
-import { proseOf, wordsIn } from "../log/prose";
+import { wordsIn } from "../log/prose";
+import { transcript } from "../log/transcript";
 import type { TurnView } from "../log/types";
 import { useKnown } from "../shell/use";
 import { exactClock } from "../shell/words";
-
-function transcript(turns: readonly TurnView[]): string {
-  const [you, agent] = [i18n.t("You"), i18n.t("Agent")];
-  return turns.map((turn) => `${you}:\n${turn.message.text}\n\n${agent}:\n${proseOf(turn)}\n`).join("\n");
-}
 
 /** What the server came back without. It stays on this device until the person lets it go. */
 export function SeenHere({ session, turns }: { session: string; turns: readonly TurnView[] }) {

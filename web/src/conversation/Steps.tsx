@@ -84,7 +84,9 @@ function Reasoning({ text, live, onOpen }: { text: string; live: boolean; onOpen
       icon={<Brain aria-hidden="true" />}
       label={live ? i18n.t("Reasoning") : i18n.t("Thought")}
     >
-      <div className="words">{text}</div>
+      <div className="words" dir="auto">
+        {text}
+      </div>
     </Row>
   );
 }

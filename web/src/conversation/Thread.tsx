@@ -1,20 +1,19 @@
-// The conversation. The newest turns stand outside the virtual range: they may be long, and grow every frame. The end is
-// followed only by who stands at it.
+// The conversation. Up to 200 turns stand in the page whole. Of more, all but the newest stand in a virtual range; the newest
+// may be long, and grow every frame. The end is followed only by who stands at it.
 
 import { i18n } from "@lingui/core";
 import {
-  memo,
   useCallback,
   useEffect,
   useLayoutEffect,
-  useMemo,
   useRef,
   useState,
   type KeyboardEvent,
   type RefObject,
 } from "react";
-import { Virtualizer, type VirtualizerHandle } from "virtua";
+import type { VirtualizerHandle } from "virtua";
 
+import { isField, matches } from "../commands/keys";
 import type { TurnView, View } from "../log/types";
 import { Hello } from "../shell/Hello";
 import { useKnown } from "../shell/use";
@@ -23,20 +22,28 @@ import type { Earlier } from "./earlier";
 import { JumpToEnd } from "./JumpToEnd";
 import { useEnd } from "./end";
 import { useReveal } from "./reveal";
-import { Turn, WaitingTurn } from "./Turn";
+import { ScrollAnchor } from "./ScrollAnchor";
+import { useSelection } from "./selection";
+import { Printed, Settled } from "./Settled";
+import { useSplit } from "./split";
+import { placeOf, Turn, WaitingTurn } from "./Turn";
+import { useWhole } from "./whole";
 
 /** Older turns are asked for when fewer screens than these are left above. */
 const SCREENS_ABOVE = 2;
+const NONE: readonly TurnView[] = [];
 
 interface Props {
   session: string;
   view: View | undefined;
   earlier: Earlier;
+  /** Whether the page is being printed: then no turn is left out. */
+  printing?: boolean;
   /** What stands at the end of the turns. */
   children?: React.ReactNode;
 }
 
-export function Thread({ session, view, earlier, children }: Props) {
+export function Thread({ session, view, earlier, printing = false, children }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const column = useRef<HTMLDivElement>(null);
   const tail = useRef<HTMLDivElement>(null);
@@ -44,11 +51,14 @@ export function Thread({ session, view, earlier, children }: Props) {
   const fresh = useKnown(({ fresh }) => fresh[session] !== undefined);
   const away = useKnown(({ link }) => link.kind === "away");
   const waiting = outbox.filter((message) => message.session === session);
-  const { settled, newest } = useSplit(earlier.turns, view?.turns ?? [], scroller, tail);
-  const count = settled.length + newest.length + earlier.missing;
+  const inState = view?.turns ?? NONE;
+  const count = earlier.turns.length + inState.length + earlier.missing;
+  const whole = useWhole(view === undefined ? undefined : count);
+  const { settled, newest } = useSplit(earlier.turns, inState, whole, scroller, tail);
+  const selected = useSelection({ column, whole, turns: [...settled, ...newest], missing: earlier.missing });
   const { pinned, above, toEnd, lift, unpin, scrolled } = useEnd(scroller, column, tail);
-  const { going, goToFirst, stay } = useFirst(scroller, earlier, unpin);
   const list = useRef<VirtualizerHandle>(null);
+  const { goToFirst, stay } = useFirst(scroller, list, earlier, unpin);
   useReveal({ session, settled, newest, list, tail, earlier, unpin });
   useEffect(toEnd, [session, toEnd]);
   // What was just sent is at the end.
@@ -69,6 +79,8 @@ export function Thread({ session, view, earlier, children }: Props) {
   }, [missing, load]);
   const press = (event: KeyboardEvent) => {
     const { key, target } = event;
+    // What is selected is to be copied: that takes all turns.
+    if (matches("Mod+a", event) && !isField(target) && missing > 0) void earlier.loadAll();
     if (event.ctrlKey || event.metaKey || event.altKey || isField(target)) return;
     if (key === "ArrowUp" || key === "PageUp") lift();
     if (key !== "Home" && key !== "End") return stay();
@@ -84,7 +96,7 @@ export function Thread({ session, view, earlier, children }: Props) {
     empty || unloaded ? {} : { role: "feed", "aria-label": i18n.t("Turns"), "aria-busy": view?.run != null };
   return (
     <div className="area">
-      {going && earlier.coming !== undefined && (
+      {earlier.coming !== undefined && (
         <div className="jump up" role="status">
           {i18n.t("Reading earlier turns… {count} of {all}", {
             count: countOf(earlier.coming),
@@ -94,6 +106,7 @@ export function Thread({ session, view, earlier, children }: Props) {
       )}
       <div
         className="thread"
+        data-whole={whole ? "" : undefined}
         ref={scroller}
         onScroll={() => {
           scrolled();
@@ -114,26 +127,34 @@ export function Thread({ session, view, earlier, children }: Props) {
       >
         <div className="col push" {...feed} ref={column}>
           {unloaded && <NotLoaded />}
-          <Settled
-            turns={settled}
-            before={earlier.missing}
-            count={count}
-            session={session}
-            scroller={scroller}
-            list={list}
-          />
-          <div ref={tail}>
-            {newest.map((turn, at) => (
-              <Turn
-                key={turn.turn}
-                turn={turn}
-                session={session}
-                newest={at === newest.length - 1}
-                live={at === newest.length - 1 && view?.run != null}
-                stuck={at === newest.length - 1 && view?.stuck === true}
-                place={placeOf(earlier.missing + settled.length + at, count)}
-              />
-            ))}
+          {!whole && printing && (
+            <Printed turns={settled} before={earlier.missing} count={count} session={session} />
+          )}
+          {!whole && (
+            <Settled
+              turns={settled}
+              before={earlier.missing}
+              count={count}
+              session={session}
+              kept={selected}
+              scroller={scroller}
+              list={list}
+            />
+          )}
+          <div className="tail" ref={tail}>
+            <ScrollAnchor scroller={scroller} first={whole ? newest[0]?.turn : undefined}>
+              {newest.map((turn, at) => (
+                <Turn
+                  key={turn.turn}
+                  turn={turn}
+                  session={session}
+                  newest={at === newest.length - 1}
+                  live={at === newest.length - 1 && view?.run != null}
+                  stuck={at === newest.length - 1 && view?.stuck === true}
+                  place={placeOf(earlier.missing + settled.length + at, count)}
+                />
+              ))}
+            </ScrollAnchor>
             {children}
             {waiting.map((message) => (
               <WaitingTurn key={message.key} message={message} />
@@ -160,107 +181,28 @@ function NotLoaded() {
   );
 }
 
-interface SettledProps {
-  turns: readonly TurnView[];
-  /** How many turns are not here yet. */
-  before: number;
-  count: number;
-  session: string;
-  scroller: RefObject<HTMLDivElement | null>;
-  list: RefObject<VirtualizerHandle | null>;
-}
-
-/** Everything above the newest turns. It rests while they grow. */
-const Settled = memo(function Settled({ turns, before, count, session, scroller, list }: SettledProps) {
-  const known = useRef(turns);
-  // Where a reader stands is counted from the end when older turns come in above.
-  const older = turns.length > known.current.length && turns[0] !== known.current[0];
-  useLayoutEffect(() => {
-    known.current = turns;
-  }, [turns]);
-  return (
-    <Virtualizer ref={list} data={turns} scrollRef={scroller} shift={older}>
-      {(turn, at) => (
-        <Turn
-          key={turn.turn}
-          turn={turn}
-          session={session}
-          newest={false}
-          live={false}
-          place={placeOf(before + at, count)}
-        />
-      )}
-    </Virtualizer>
-  );
-});
-
-function placeOf(at: number, count: number) {
-  return { "aria-posinset": at + 1, "aria-setsize": count };
-}
-
-function isField(target: EventTarget): boolean {
-  return target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement;
-}
-
-/** The list as it was for as long as it holds the same. */
-function useSame<T>(list: readonly T[]): readonly T[] {
-  const known = useRef(list);
-  const before = known.current;
-  if (list.length !== before.length || list.some((item, at) => item !== before[at])) known.current = list;
-  return known.current;
-}
-
-/**
- * Which turns stand in the virtual range, and which below it. A turn keeps its nodes while it can be seen: it goes in once
- * it is well above the screen, when the next one comes.
- */
-function useSplit(
-  earlier: readonly TurnView[],
-  inState: readonly TurnView[],
-  scroller: RefObject<HTMLDivElement | null>,
-  tail: RefObject<HTMLDivElement | null>,
-) {
-  const first = useRef<number>(undefined);
-  const last = useRef<number>(undefined);
-  const newestTurn = inState.at(-1)?.turn;
-  if (newestTurn !== last.current) {
-    last.current = newestTurn;
-    first.current = firstInSight(scroller.current, tail.current) ?? newestTurn;
-  }
-  const isFirst = ({ turn }: TurnView) => turn === first.current;
-  const at = inState.findLastIndex(isFirst);
-  // One that the state let go meanwhile may still be in sight; one that was taken back is nowhere.
-  const place = at >= 0 ? -1 : earlier.findLastIndex(isFirst);
-  const split = at >= 0 ? at : place >= 0 ? 0 : Math.max(0, inState.length - 1);
-  const left = place >= 0 ? place : earlier.length;
-  const above = useSame(inState.slice(0, split));
-  const settled = useMemo(() => [...earlier.slice(0, left), ...above], [earlier, left, above]);
-  return { settled, newest: [...earlier.slice(left), ...inState.slice(split)] };
-}
-
-/** The first of the newest turns that is not well above the screen. */
-function firstInSight(scroller: HTMLElement | null, tail: HTMLElement | null): number | undefined {
-  if (scroller === null || tail === null) return undefined;
-  const { top, height } = scroller.getBoundingClientRect();
-  const turns = [...tail.querySelectorAll<HTMLElement>("article[data-turn]")];
-  const kept = turns.find((turn) => turn.getBoundingClientRect().bottom >= top - height);
-  return kept === undefined ? undefined : Number(kept.dataset["turn"]);
-}
-
 /** Goes to the very first turn: at once if it is here, or when all that stands before it has come. */
-function useFirst(scroller: RefObject<HTMLDivElement | null>, earlier: Earlier, unpin: () => void) {
+function useFirst(
+  scroller: RefObject<HTMLDivElement | null>,
+  list: RefObject<VirtualizerHandle | null>,
+  earlier: Earlier,
+  unpin: () => void,
+) {
   const [going, setGoing] = useState(false);
   const { missing, coming, loadAll } = earlier;
   const goToFirst = () => {
     unpin();
     setGoing(true);
-    if (missing > 0 && coming === undefined) loadAll();
+    if (missing > 0 && coming === undefined) void loadAll();
   };
   useLayoutEffect(() => {
     if (!going || coming !== undefined) return;
     setGoing(false);
-    if (missing === 0 && scroller.current !== null) scroller.current.scrollTop = 0;
-  }, [going, coming, missing, scroller]);
+    if (missing > 0) return;
+    // The virtual range measures what comes into sight on the way, and goes on until the first turn is there.
+    if (list.current !== null) list.current.scrollToIndex(0);
+    else scroller.current?.scrollTo({ top: 0 });
+  }, [going, coming, missing, scroller, list]);
   const stay = useCallback(() => setGoing(false), []);
-  return { going, goToFirst, stay };
+  return { goToFirst, stay };
 }

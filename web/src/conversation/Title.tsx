@@ -50,6 +50,7 @@ export function Title({ session, title }: Props) {
       >
         <h1 className="sr">{name}</h1>
         <input
+          dir="auto"
           aria-label={i18n.t("Name of the session")}
           value={draft}
           autoFocus
@@ -63,7 +64,9 @@ export function Title({ session, title }: Props) {
   }
   return (
     <div className="grow titled">
-      <h1 className="clip">{name}</h1>
+      <h1 className="clip" dir="auto">
+        {name}
+      </h1>
       {title !== undefined && (
         <button type="button" className="icon" aria-label={i18n.t("Rename")} onClick={rename}>
           <Pencil aria-hidden="true" />

@@ -4,10 +4,12 @@
 import { i18n } from "@lingui/core";
 import { memo } from "react";
 
-import type { Waiting } from "../live/outbox";
+import type { Trouble, Waiting } from "../live/outbox";
 import { outbox } from "../live/store";
 import type { Message, Part, TurnView } from "../log/types";
-import { useUi } from "../shell/ui";
+import { variant } from "../log/variants";
+import { ErrorBoundary } from "../shell/ErrorBoundary";
+import { ui, useUi } from "../shell/ui";
 import { useKnown, useSeconds } from "../shell/use";
 import { clockOf, lastSeen, spanOf } from "../shell/words";
 import { AnswerActions, SaidActions } from "./Actions";
@@ -29,54 +31,18 @@ interface Props {
   place: { "aria-posinset": number; "aria-setsize": number };
 }
 
+/** The place of a turn among all of its session, for screen readers. */
+export function placeOf(at: number, count: number): Props["place"] {
+  return { "aria-posinset": at + 1, "aria-setsize": count };
+}
+
+/** A turn; if it cannot be drawn, its words. Hundreds of them rest while the newest grows. */
 export const Turn = memo(
-  function Turn({ turn, session, newest, live, stuck = false, place }: Props) {
-    const away = useKnown(({ link }) => link.kind === "away");
-    const editing = useUi(({ editing }) => editing?.session === session && editing.turn === turn.turn);
-    const parts = turn.answer?.parts ?? [];
-    const agent = parts.length > 0 || turn.marker != null || live;
-    const tip = live ? (away ? "away tip" : "live tip") : "";
+  function Turn(props: Props) {
     return (
-      <article
-        className={live ? "turn running" : "turn"}
-        {...place}
-        aria-busy={live}
-        data-turn={turn.turn}
-        tabIndex={-1}
-      >
-        <div className="e">
-          <span className="knot" />
-          <div className="who">
-            <b>{turn.message.from?.sender ?? i18n.t("You")}</b>
-            <time className="num">{clockOf(turn.posted_at)}</time>
-            <From message={turn.message} />
-            <SaidActions turn={turn} session={session} newest={newest} />
-          </div>
-          <Said message={turn.message} />
-          {editing && <Edit session={session} turn={turn.turn} message={turn.message} />}
-        </div>
-        {agent && (
-          <div className={`e ${tip}`}>
-            <span className={`knot ${live ? (away ? "away" : "live") : knotOf(turn)}`} />
-            <div className="who">
-              <h2>{i18n.t("Agent")}</h2>
-              {live && (away ? <LastSeen /> : <Doing parts={parts} since={turn.posted_at} />)}
-              <AnswerActions turn={turn} session={session} newest={newest} live={live} />
-            </div>
-            <Parts
-              key={turn.answer?.run ?? "none"}
-              parts={parts}
-              interruptions={turn.answer?.interruptions}
-              live={live}
-            />
-            <Delivered session={session} turn={turn.turn} />
-            {turn.marker != null && (
-              <MarkerLine marker={turn.marker} session={session} newest={newest} live={live} stuck={stuck} />
-            )}
-          </div>
-        )}
-        <Summarized session={session} turn={turn.turn} />
-      </article>
+      <ErrorBoundary of={props.turn} fallback={() => <TurnWords {...props} />}>
+        <WholeTurn {...props} />
+      </ErrorBoundary>
     );
   },
   (one, other) =>
@@ -87,6 +53,79 @@ export const Turn = memo(
     one.place["aria-setsize"] === other.place["aria-setsize"] &&
     one.place["aria-posinset"] === other.place["aria-posinset"],
 );
+
+function WholeTurn({ turn, session, newest, live, stuck = false, place }: Props) {
+  const away = useKnown(({ link }) => link.kind === "away");
+  const editing = useUi(({ editing }) => editing?.session === session && editing.turn === turn.turn);
+  const parts = turn.answer?.parts ?? [];
+  const agent = parts.length > 0 || turn.marker != null || live;
+  const tip = live ? (away ? "away tip" : "live tip") : "";
+  return (
+    <article
+      className={live ? "turn running" : "turn"}
+      {...place}
+      aria-busy={live}
+      data-turn={turn.turn}
+      tabIndex={-1}
+    >
+      <div className="e">
+        <span className="knot" />
+        <div className="who">
+          <b dir="auto">{turn.message.from?.sender ?? i18n.t("You")}</b>
+          <time className="num">{clockOf(turn.posted_at)}</time>
+          <From message={turn.message} />
+          <SaidActions turn={turn} session={session} newest={newest} />
+        </div>
+        <Said message={turn.message} />
+        {editing && <Edit session={session} turn={turn.turn} message={turn.message} />}
+      </div>
+      {agent && (
+        <div className={`e ${tip}`}>
+          <span className={`knot ${live ? (away ? "away" : "live") : knotOf(turn)}`} />
+          <div className="who">
+            <h2>{i18n.t("Agent")}</h2>
+            {live && (away ? <LastSeen /> : <Doing parts={parts} since={turn.posted_at} />)}
+            <AnswerActions turn={turn} session={session} newest={newest} live={live} />
+          </div>
+          <Parts
+            key={turn.answer?.run ?? "none"}
+            parts={parts}
+            interruptions={turn.answer?.interruptions}
+            live={live}
+          />
+          <Delivered session={session} turn={turn.turn} />
+          {turn.marker != null && (
+            <MarkerLine marker={turn.marker} session={session} newest={newest} live={live} stuck={stuck} />
+          )}
+        </div>
+      )}
+      <Summarized session={session} turn={turn.turn} />
+    </article>
+  );
+}
+
+/** The words of a turn, without anything that could fail. */
+function TurnWords({ turn, place }: Props) {
+  const texts = (turn.answer?.parts ?? []).flatMap(
+    (part) => variant(part, "text") ?? variant(part, "reasoning") ?? [],
+  );
+  return (
+    <article className="turn" {...place} data-turn={turn.turn} tabIndex={-1}>
+      <div className="e">
+        <span className="knot" />
+        <p className="raw" dir="auto">
+          {turn.message.text}
+        </p>
+        <p className="bad">{i18n.t("This turn can't be shown as usual. These are its words.")}</p>
+        {texts.map((text, at) => (
+          <p key={at} className="raw" dir="auto">
+            {text}
+          </p>
+        ))}
+      </div>
+    </article>
+  );
+}
 
 /** Where a message was written, when that was not here. */
 function From({ message }: { message: Message }) {
@@ -118,12 +157,13 @@ function LastSeen() {
 function Doing({ parts, since }: { parts: readonly Part[]; since: number }) {
   const now = useSeconds(true);
   const last = parts.at(-1);
-  const running = last !== undefined && "call" in last;
-  const word = running
-    ? i18n.t("Running {tool}", { tool: last.call.tool })
-    : last === undefined || "reasoning" in last
-      ? i18n.t("Thinking")
-      : i18n.t("Writing");
+  const call = variant(last, "call");
+  const word =
+    call !== undefined
+      ? i18n.t("Running {tool}", { tool: call.tool })
+      : last === undefined || variant(last, "reasoning") !== undefined
+        ? i18n.t("Thinking")
+        : i18n.t("Writing");
   return (
     <>
       <span className="k">{word}</span>
@@ -132,34 +172,69 @@ function Doing({ parts, since }: { parts: readonly Part[]; since: number }) {
   );
 }
 
+/** After so many attempts, a person is told that they fail. */
+const FAILURES_SHOWN = 3;
+
 /** A message that is on this device and not known to be on the server. */
 export function WaitingTurn({ message }: { message: Waiting }) {
   const now = useSeconds(true);
   const slow = now - message.at > 300;
   const away = useKnown(({ link }) => link.kind !== "open");
+  const unsent = useKnown(({ unsent }) => unsent[message.session]);
+  const failing = unsent !== undefined && unsent.failures >= FAILURES_SHOWN && !away ? unsent : undefined;
+  const refused = message.refused;
   return (
     <article className="turn" aria-label={i18n.t("Not sent yet")}>
       <div className="e">
         <span className="knot" />
         <div className="who">
           <b>{i18n.t("You")}</b>
-          {message.refused !== undefined ? (
-            <span className="bad">{i18n.t("Not sent: {why}", { why: message.refused })}</span>
+          {refused !== undefined ? (
+            <span className="bad">{i18n.t("Not sent: {why}", { why: refused })}</span>
           ) : away ? (
             <span>{i18n.t("Not sent yet. Kept on this device. It goes out when the server is back.")}</span>
+          ) : failing !== undefined ? (
+            <span>{retryWords(failing, now)}</span>
           ) : (
             slow && <span>{i18n.t("Saving…")}</span>
           )}
-          {message.refused !== undefined && (
-            <button type="button" className="btn sm ghost" onClick={() => outbox.discard(message.key)}>
-              {i18n.t("Discard")}
+          {failing !== undefined && refused === undefined && (
+            <button type="button" className="btn sm ghost" onClick={() => outbox.deliver()}>
+              {i18n.t("Try now")}
             </button>
           )}
+          {(refused !== undefined || failing !== undefined) && <TakeBack message={message} />}
         </div>
         <div className="said wait">
-          <div className="words">{message.text}</div>
+          <div className="words" dir="auto">
+            {message.text}
+          </div>
         </div>
       </div>
     </article>
+  );
+}
+
+function retryWords({ problem, retryAt }: Trouble, now: number): string {
+  const seconds = Math.max(0, Math.ceil((retryAt - now) / 1_000));
+  if (problem === undefined) return i18n.t("Couldn't send yet. Retrying in {seconds} s.", { seconds });
+  return i18n.t("Couldn't send yet: {problem} Retrying in {seconds} s.", { problem, seconds });
+}
+
+function TakeBack({ message }: { message: Waiting }) {
+  const edit = () => {
+    const { session, text, attachments } = message;
+    outbox.discard(message.key);
+    ui.setState({ returned: { session, text, attachments } });
+  };
+  return (
+    <>
+      <button type="button" className="btn sm ghost" onClick={edit}>
+        {i18n.t("Edit")}
+      </button>
+      <button type="button" className="btn sm ghost" onClick={() => outbox.discard(message.key)}>
+        {i18n.t("Delete")}
+      </button>
+    </>
   );
 }

@@ -1,5 +1,5 @@
 import { i18n } from "@lingui/core";
-import { useEffect, useRef } from "react";
+import { useEffect, useEffectEvent, useRef } from "react";
 
 import { proseOf, wordsIn } from "../log/prose";
 import type { Marker, View } from "../log/types";
@@ -20,7 +20,7 @@ export function useAnnouncements(view: View | undefined): void {
   const last = view?.turns.at(-1);
   const marker = last?.marker ?? undefined;
   const before = useRef<Heard>(undefined);
-  useEffect(() => {
+  const hear = useEffectEvent(() => {
     if (view === undefined) return;
     const known = before.current;
     const latest = Math.max(known?.latest ?? 0, run ?? 0, marker?.run ?? 0, ...(last?.alternatives ?? []));
@@ -28,7 +28,9 @@ export function useAnnouncements(view: View | undefined): void {
     before.current = now;
     const text = known === undefined ? undefined : changeWords(known, now, proseOf(last));
     if (text !== undefined) announce(text, "answer");
-  }, [run, marker?.run, marker?.kind, view === undefined]);
+  });
+  const [ended, kind, isOpen] = [marker?.run, marker?.kind, view !== undefined];
+  useEffect(() => hear(), [run, ended, kind, isOpen]);
 }
 
 /** Returns the news since `before`, if there is any. */

@@ -1,7 +1,7 @@
 // Turns that stand before those of the state. They come by page, or stay when the state lets them go; they never change, and
 // are kept for as long as the session is shown.
 
-import { useCallback, useReducer, useRef, useState } from "react";
+import { useCallback, useLayoutEffect, useRef, useState } from "react";
 
 import { ask } from "../api/client";
 import type { TurnView, View } from "../log/types";
@@ -16,8 +16,8 @@ export interface Earlier {
   missing: number;
   /** Asks for the page before them. */
   load: () => void;
-  /** Asks for all; they are shown together once the first turn is there. */
-  loadAll: () => void;
+  /** Asks for all; they are shown together once the first turn is there. Returns whether none is missing then. */
+  loadAll: () => Promise<boolean>;
   /** How many have come, while all are asked for. */
   coming: number | undefined;
 }
@@ -45,46 +45,77 @@ function oldestOf({ turns, view }: Kept): number | undefined {
   return (turns[0] ?? view?.turns[0])?.turn;
 }
 
+/** Follows a view: the state of a render, made anew with each view. */
+function useKept(view: View | undefined) {
+  const [known, keep] = useState(NOTHING_KEPT);
+  const kept = view === undefined || view === known.view ? known : goOn(known, view);
+  if (kept !== known) keep(kept);
+  return [kept, keep] as const;
+}
+
 export function useEarlier(session: string, view: View | undefined): Earlier {
-  const kept = useRef(NOTHING_KEPT);
-  const busy = useRef<Promise<void>>(undefined);
+  const [kept, keep] = useKept(view);
+  const shown = useRef(kept);
+  useLayoutEffect(() => {
+    shown.current = kept;
+  }, [kept]);
+  const busy = useRef<Promise<unknown>>(undefined);
   const [coming, setComing] = useState<number>();
-  const [, drawAnew] = useReducer((times: number) => times + 1, 0);
-  if (view !== undefined) kept.current = goOn(kept.current, view);
   /** Asks page by page for so many turns, and shows what came, also when the last one did not. */
   const fetchTurns = useCallback(
-    async (wanted: number, page: number, came: (count: number) => void) => {
-      const oldest = oldestOf(kept.current);
-      const pages: TurnView[][] = [];
-      try {
-        for (let [count, before] = [0, oldest]; count < wanted; came(count)) {
-          const from = before === undefined ? "" : `before=${before}&`;
-          const path = `/sessions/${session}/turns?${from}count=${page}`;
-          const { turns } = await ask<{ turns: TurnView[] }>("GET", path);
-          const first = turns[0];
-          if (first === undefined) break;
-          pages.unshift(turns);
-          count += turns.length;
-          before = first.turn;
-        }
-      } catch {
-        // Scrolling up once more asks again.
-      }
+    async (wanted: number, page: number, came: (count: number) => void): Promise<boolean> => {
+      const oldest = oldestOf(shown.current);
+      const { turns, whole } = await pagesBefore(session, oldest, wanted, page, came);
       busy.current = undefined;
-      const { turns, view } = kept.current;
-      if (oldestOf(kept.current) === oldest) kept.current = { turns: [...pages.flat(), ...turns], view };
-      drawAnew();
+      const isStill = oldestOf(shown.current) === oldest;
+      keep((kept) =>
+        oldestOf(kept) === oldest ? { turns: [...turns, ...kept.turns], view: kept.view } : kept,
+      );
+      return whole && isStill;
     },
-    [session],
+    [session, keep],
   );
   const load = useCallback(() => {
     busy.current ??= fetchTurns(1, PAGE, () => undefined);
   }, [fetchTurns]);
   const loadAll = useCallback(() => {
     setComing(0);
-    const all = () => fetchTurns(Number.POSITIVE_INFINITY, PAGE_MAX, setComing);
-    busy.current = (busy.current ?? Promise.resolve()).then(all).then(() => setComing(undefined));
+    const all = async () => {
+      const whole = await fetchTurns(Number.POSITIVE_INFINITY, PAGE_MAX, setComing);
+      setComing(undefined);
+      return whole;
+    };
+    const asked = (busy.current ?? Promise.resolve()).then(all);
+    busy.current = asked;
+    return asked;
   }, [fetchTurns]);
-  const { turns } = kept.current;
+  const { turns } = kept;
   return { turns, missing: Math.max(0, (view?.turns_before ?? 0) - turns.length), load, loadAll, coming };
+}
+
+/** Reads pages of turns before one until so many came, and returns whether nothing went wrong. */
+async function pagesBefore(
+  session: string,
+  oldest: number | undefined,
+  wanted: number,
+  page: number,
+  came: (count: number) => void,
+): Promise<{ turns: TurnView[]; whole: boolean }> {
+  const pages: TurnView[][] = [];
+  try {
+    for (let [count, before] = [0, oldest]; count < wanted; came(count)) {
+      const from = before === undefined ? "" : `before=${before}&`;
+      const path = `/sessions/${session}/turns?${from}count=${page}`;
+      const { turns } = await ask<{ turns: TurnView[] }>("GET", path);
+      const first = turns[0];
+      if (first === undefined) break;
+      pages.unshift(turns);
+      count += turns.length;
+      before = first.turn;
+    }
+    return { turns: pages.flat(), whole: true };
+  } catch {
+    // Scrolling up once more asks again.
+    return { turns: pages.flat(), whole: false };
+  }
 }

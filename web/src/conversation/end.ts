@@ -3,6 +3,7 @@
 import { useCallback, useLayoutEffect, useRef, useState, type RefObject } from "react";
 
 import type { TurnView } from "../log/types";
+import { variant } from "../log/variants";
 
 /** A reader within so many pixels of the end follows it. */
 const NEAR = 80;
@@ -19,10 +20,10 @@ export interface Written {
 }
 
 export function writtenIn(turn: TurnView | undefined): Written {
-  const letters = (turn?.answer?.parts ?? []).map((part) => {
-    if ("text" in part) return part.text.length;
-    return "reasoning" in part ? part.reasoning.length : 0;
-  });
+  const texts = (turn?.answer?.parts ?? []).map(
+    (part) => variant(part, "text") ?? variant(part, "reasoning"),
+  );
+  const letters = texts.map((text) => text?.length ?? 0);
   return { turn: turn?.turn, run: turn?.answer?.run, letters: letters.reduce((sum, some) => sum + some, 0) };
 }
 

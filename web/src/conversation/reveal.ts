@@ -26,7 +26,7 @@ export function useReveal({ session, settled, newest, list, tail, earlier, unpin
     const near = newest.some((known) => known.turn === turn);
     if (at < 0 && !near && missing > 0) {
       // Asked for once; what comes brings us here again.
-      if (coming === undefined) loadAll();
+      if (coming === undefined) void loadAll();
       return;
     }
     ui.setState({ reveal: undefined });

@@ -3,6 +3,8 @@
 import { i18n } from "@lingui/core";
 
 import type { Part } from "../log/types";
+import { variant } from "../log/variants";
+import { newerWords } from "../shell/words";
 
 export type Step = Extract<Part, { reasoning: string } | { call: unknown }>;
 export type Other = Exclude<Part, Step>;
@@ -12,7 +14,7 @@ export type Call = Extract<Part, { call: unknown }>["call"];
 export type Stretch = { at: number; part: Other } | { at: number; steps: Step[] };
 
 export function isStep(part: Part): part is Step {
-  return "reasoning" in part || "call" in part;
+  return variant(part, "reasoning") !== undefined || variant(part, "call") !== undefined;
 }
 
 export function stretchesOf(parts: readonly Part[]): Stretch[] {
@@ -53,6 +55,8 @@ export function verbOf(state: Call["state"], live: boolean): string {
     case "finished":
     case "failed":
       return i18n.t("Ran");
+    default:
+      return newerWords();
   }
 }
 

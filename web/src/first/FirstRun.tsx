@@ -11,6 +11,7 @@ import { modelPath, TEST_PATIENCE } from "../settings/Models";
 import { prefer } from "../settings/preferences";
 import { Problem, Slow, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
+import { read, tryWrite } from "../storage/local";
 
 /** Where this device keeps which model answered. */
 const ANSWERED = "answered";
@@ -20,11 +21,11 @@ export function FirstRun() {
   const user = useKnown(({ user }) => user);
   const said = useKnown(({ list }) => (list?.length ?? 0) > 0);
   const first = useKnown(({ models }) => models[0]?.name);
-  const [answered, setAnswered] = useState(() => localStorage.getItem(ANSWERED));
+  const [answered, setAnswered] = useState(() => read(ANSWERED));
   // Asking costs something at most providers: one that has answered here is believed.
   const answers = first !== undefined && answered === first;
   const heard = useCallback((name: string) => {
-    localStorage.setItem(ANSWERED, name);
+    tryWrite(ANSWERED, name);
     setAnswered(name);
   }, []);
   const canSignIn = user?.has_password === true || (user?.passkeys ?? 0) > 0;

@@ -13,7 +13,7 @@ export interface Draft {
 
 /** What the server tells. */
 export interface Told {
-  hello?: { build: string };
+  hello?: { build: string; shape?: number };
   snapshot?: { session: string; state: State };
   entries?: { session: string; entries: Entry[]; caught_up: boolean; hash: number[] | null };
   cut_off?: { session: string };
@@ -32,7 +32,8 @@ export interface Told {
 export type Said =
   | { follow: { session: string; after?: number; hash?: number[] } }
   | { leave: { session: string } }
-  | { follow_list: object };
+  | { follow_list: object }
+  | { ping: object };
 
 interface Hears {
   /** The socket is open: everything is followed anew from where it stands. */
@@ -48,6 +49,13 @@ const WAIT_MAX = 10_000;
 const SILENCE_MAX = 15_000;
 /** How long a socket may take to open. */
 const OPENING_MAX = 8_000;
+/** After so long a silence, a page that wakes up does not ask whether the socket is alive: it opens another. */
+const SILENCE_AWAKE_MAX = 6_000;
+/** How long the answer to a ping may take. */
+const PING_MAX = 2_000;
+const TICK = 1_000;
+/** A clock that jumps by more than this says that the machine slept. */
+const JUMP_MIN = 3_000;
 
 export class Connection {
   private socket: WebSocket | undefined;
@@ -56,37 +64,73 @@ export class Connection {
   /** Until when no socket is opened, because the person wants to see what happens. */
   private heldUntil = 0;
   private watchdog: ReturnType<typeof setTimeout> | undefined;
+  /** When the server was last heard on this socket. */
+  private heardAt = 0;
+  private ticker: ReturnType<typeof setInterval> | undefined;
+  private tickedAt = 0;
 
   constructor(
     private readonly address: string,
     private readonly hears: Hears,
   ) {}
 
+  /** Opens the connection, and opens it again whenever it is lost. */
   start(): void {
-    this.open();
+    if (this.ticker !== undefined) return this.now();
+    this.tickedAt = Date.now();
+    this.ticker = setInterval(this.tick, TICK);
     for (const event of ["online", "pageshow"]) window.addEventListener(event, this.now);
     document.addEventListener("visibilitychange", this.now);
+    this.open();
+  }
+
+  /** Closes the connection for good, because nobody is signed in. */
+  stop(): void {
+    for (const event of ["online", "pageshow"]) window.removeEventListener(event, this.now);
+    document.removeEventListener("visibilitychange", this.now);
+    clearInterval(this.ticker);
+    this.ticker = undefined;
+    clearTimeout(this.timer);
+    clearTimeout(this.watchdog);
+    const { socket } = this;
+    this.socket = undefined;
+    socket?.close();
   }
 
   say(said: Said): void {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(said));
   }
 
-  /** Tries at once when there is no connection. */
+  /** Connects at once when there is no connection, and otherwise asks whether it is alive. */
   readonly now = (): void => {
-    if (document.visibilityState === "hidden" || this.socket !== undefined || Date.now() < this.heldUntil)
-      return;
+    if (document.visibilityState === "hidden" || Date.now() < this.heldUntil) return;
     this.wait = FIRST_WAIT;
-    this.open();
+    if (this.socket === undefined) this.open();
+    else if (this.socket.readyState === WebSocket.OPEN) this.check(this.socket);
   };
 
   /** Cuts the connection and opens none for a while: nothing of the network is touched, and nothing of the server. */
   cut(millis: number): void {
     this.heldUntil = Date.now() + millis;
-    const { socket } = this;
-    if (socket === undefined) return;
-    socket.close();
-    this.lost(socket);
+    if (this.socket !== undefined) this.drop(this.socket);
+  }
+
+  /** A machine that slept has timers that are late. */
+  private readonly tick = (): void => {
+    const before = this.tickedAt;
+    this.tickedAt = Date.now();
+    if (this.tickedAt - before > TICK + JUMP_MIN) this.now();
+  };
+
+  /** Asks whether a socket is alive. One that has been silent for long is replaced at once. */
+  private check(socket: WebSocket): void {
+    if (Date.now() - this.heardAt > SILENCE_AWAKE_MAX) {
+      this.drop(socket);
+      this.open();
+    } else {
+      this.say({ ping: {} });
+      this.watch(PING_MAX);
+    }
   }
 
   private open(): void {
@@ -95,36 +139,43 @@ export class Connection {
     this.socket = socket;
     this.watch(OPENING_MAX);
     socket.onopen = () => {
+      if (this.socket !== socket) return socket.close();
       this.wait = FIRST_WAIT;
-      this.watch(SILENCE_MAX);
+      this.heard();
       this.hears.opened();
     };
     socket.onmessage = (event) => {
       if (this.socket !== socket) return;
-      this.watch(SILENCE_MAX);
+      this.heard();
       this.hears.told(JSON.parse(event.data as string) as Told);
     };
     socket.onclose = () => this.lost(socket);
+  }
+
+  private heard(): void {
+    this.heardAt = Date.now();
+    this.watch(SILENCE_MAX);
   }
 
   /** A network that is gone says nothing: silence is its sign. */
   private watch(patience: number): void {
     clearTimeout(this.watchdog);
     const socket = this.socket;
-    this.watchdog = setTimeout(() => {
-      if (socket === undefined) return;
-      socket.close();
-      this.lost(socket);
-    }, patience);
+    this.watchdog = setTimeout(() => socket !== undefined && this.drop(socket), patience);
+  }
+
+  private drop(socket: WebSocket): void {
+    socket.close();
+    this.lost(socket);
   }
 
   private lost(socket: WebSocket): void {
     if (this.socket !== socket) return;
     this.socket = undefined;
     clearTimeout(this.watchdog);
-    this.hears.closed();
     const wait = Math.max(this.wait * (0.5 + Math.random()), this.heldUntil - Date.now());
     this.wait = Math.min(this.wait * 2, WAIT_MAX);
     this.timer = setTimeout(() => this.open(), wait);
+    this.hears.closed();
   }
 }

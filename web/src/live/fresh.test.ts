@@ -1,19 +1,16 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 
+import { forgetStorage, inMemory } from "../storage/local";
+import { actFor } from "../storage/own";
 import { isBlank, keepFresh, readFresh, sessionId } from "./fresh";
 
 const NONE: ReadonlySet<string> = new Set();
 const DAY = 24 * 60 * 60 * 1_000;
 
 beforeEach(() => {
-  const places: Record<string, string> = {};
-  // As in a browser, what is kept is what its keys are.
-  Object.defineProperties(places, {
-    getItem: { value: (place: string) => places[place] ?? null },
-    setItem: { value: (place: string, text: string) => (places[place] = text) },
-    removeItem: { value: (place: string) => delete places[place] },
-  });
-  Object.defineProperty(globalThis, "localStorage", { value: places, configurable: true });
+  vi.stubGlobal("localStorage", inMemory());
+  forgetStorage();
+  actFor("heron");
 });
 
 describe("a session id", () => {
@@ -38,11 +35,11 @@ describe("new sessions on this device", () => {
   it("are forgotten after a day, unless something was written or waits to be sent", () => {
     const at = Date.now() - 2 * DAY;
     for (const session of ["blank", "drafted", "attached", "sent"]) keepFresh({ session, user: "heron", at });
-    localStorage.setItem("draft:drafted", "half a thought");
-    localStorage.setItem("files:attached", "[]");
+    localStorage.setItem("draft:heron:drafted:another-tab", "half a thought");
+    localStorage.setItem("files:heron:attached", "[]");
     expect(isBlank("blank")).toBe(true);
     const left = readFresh("heron", new Set(["sent"]));
     expect(Object.keys(left).sort()).toEqual(["attached", "drafted", "sent"]);
-    expect(localStorage.getItem("new:blank")).toBeNull();
+    expect(localStorage.getItem("new:heron:blank")).toBeNull();
   });
 });

@@ -1,5 +1,9 @@
 // New sessions that exist on this device only. The server creates one when its first message is sent.
 
+import { hasDraft } from "../storage/drafts";
+import { hasTexts, read, readValue, remove } from "../storage/local";
+import { ownPlace, placeOf, placesOf, writeOwn } from "../storage/own";
+
 /** A session that the server does not know yet, and what to create it with. */
 export interface Fresh {
   session: string;
@@ -11,7 +15,6 @@ export interface Fresh {
   project?: string;
 }
 
-const PLACE = "new:";
 /** A session that nothing was written in is forgotten after a day; until then a reload finds it. */
 const BLANK_MAX = 24 * 60 * 60 * 1_000;
 
@@ -28,38 +31,36 @@ export function sessionId(now = Date.now()): string {
 
 /** Whether a change of the device's storage concerns new sessions. */
 export function isFreshPlace(place: string | null): boolean {
-  return place === null || place.startsWith(PLACE);
+  return place === null || place.startsWith("new:");
 }
 
 /** Throws if the device has no room. */
 export function keepFresh(fresh: Fresh): void {
-  localStorage.setItem(PLACE + fresh.session, JSON.stringify(fresh));
+  writeOwn(placeOf(fresh.user, "new", fresh.session), JSON.stringify(fresh));
 }
 
-export function dropFresh(session: string): void {
-  localStorage.removeItem(PLACE + session);
+export function dropFresh({ user, session }: Pick<Fresh, "user" | "session">): void {
+  remove(placeOf(user, "new", session));
+}
+
+function isFresh(value: unknown): value is Fresh {
+  return hasTexts(value, "session", "user") && typeof value["at"] === "number";
 }
 
 /** Returns the user's new sessions on this device. Blank ones without a message in `unsent` are forgotten in time. */
 export function readFresh(user: string, unsent: ReadonlySet<string>): Record<string, Fresh> {
-  const places = Object.keys(localStorage).filter((place) => place.startsWith(PLACE));
   const known: Record<string, Fresh> = {};
-  for (const place of places) {
-    const fresh = JSON.parse(localStorage.getItem(place) ?? "{}") as Fresh;
-    if (fresh.user !== user) continue;
+  for (const place of placesOf(user, "new")) {
+    const fresh = readValue(place, isFresh);
+    if (fresh?.user !== user) continue;
     const { session, at } = fresh;
-    if (isBlank(session) && !unsent.has(session) && Date.now() - at > BLANK_MAX) dropFresh(session);
+    if (isBlank(session) && !unsent.has(session) && Date.now() - at > BLANK_MAX) dropFresh(fresh);
     else known[session] = fresh;
   }
   return known;
 }
 
-/** Returns the draft that this device keeps of a session. */
-export function draftHere(session: string): string {
-  return localStorage.getItem(`draft:${session}`) ?? "";
-}
-
 /** Whether nothing was written or attached in a session on this device, sent messages aside. */
 export function isBlank(session: string): boolean {
-  return draftHere(session).trim() === "" && localStorage.getItem(`files:${session}`) === null;
+  return !hasDraft(session) && read(ownPlace("files", session)) === null;
 }

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createStore } from "zustand/vanilla";
 
 import { Refused } from "../api/client";
+import { forgetStorage, inMemory } from "../storage/local";
 import type { Fresh } from "./fresh";
 import { Outbox } from "./outbox";
 import type { Known } from "./store";
@@ -30,10 +31,11 @@ function outboxWith(fresh: Partial<Fresh>) {
     outbox: [],
     sessions: {},
     user: { user: "heron" },
-    fresh: { a: { session: "a", ...fresh } },
+    fresh: { a: { session: "a", user: "heron", ...fresh } },
+    unsent: {},
   };
   const store = createStore(() => known as unknown as Known);
-  return { store, outbox: new Outbox(store) };
+  return { store, outbox: new Outbox(store, undefined) };
 }
 
 /** Answers each request in turn by what is given for it; all others are taken. */
@@ -47,13 +49,8 @@ function answering(answers: Record<string, unknown[]>) {
 
 beforeEach(() => {
   asked = [];
-  const places: Record<string, string> = {};
-  Object.defineProperties(places, {
-    getItem: { value: (place: string) => places[place] ?? null },
-    setItem: { value: (place: string, text: string) => (places[place] = text) },
-    removeItem: { value: (place: string) => delete places[place] },
-  });
-  Object.defineProperty(globalThis, "localStorage", { value: places, configurable: true });
+  vi.stubGlobal("localStorage", inMemory());
+  forgetStorage();
 });
 
 const POST = 'POST /sessions/a/messages {"text":"hello","attachments":[],"mode":"queue"}';
@@ -105,7 +102,22 @@ describe("a message on this device", () => {
     answering({ "POST /sessions": [new TypeError("Failed to fetch")] });
     const { outbox } = outboxWith({ project: "p" });
     outbox.send(MESSAGE);
-    expect(JSON.parse(localStorage.getItem("new:a") ?? "null")).toEqual({ session: "a", project: "p" });
+    const kept = JSON.parse(localStorage.getItem("new:heron:a") ?? "null") as unknown;
+    expect(kept).toEqual({ session: "a", user: "heron", project: "p" });
+  });
+
+  it("asks the browser to keep its storage if the server is away", () => {
+    answering({});
+    const persist = vi.fn(async () => true);
+    vi.stubGlobal("navigator", { storage: { persist } });
+    const { store, outbox } = outboxWith({});
+    outbox.send(MESSAGE);
+    expect(persist).not.toHaveBeenCalled();
+    store.setState({ link: { kind: "away", since: 0 } });
+    outbox.send(MESSAGE);
+    outbox.send(MESSAGE);
+    expect(persist).toHaveBeenCalledOnce();
+    vi.unstubAllGlobals();
   });
 
   it("is shown and sent only to the user that wrote it", () => {

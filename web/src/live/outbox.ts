@@ -1,10 +1,15 @@
 // Messages that were sent here and are not known to be kept there. They are on this device before anything is asked of
-// the network, go out in order, each under a key of its own, and leave when their entry comes back.
+// the network, go out in order, each session by itself and each message under a key of its own, and leave when their entry
+// comes back.
 
 import type { StoreApi } from "zustand/vanilla";
 
 import { ask, Refused, type Kept } from "../api/client";
 import type { Attachment, Entry } from "../log/types";
+import { variant } from "../log/variants";
+import { hasTexts, read, readValue, remove } from "../storage/local";
+import { requestPersistence } from "../storage/persistence";
+import { placeOf, placesOf, writeOwn } from "../storage/own";
 import { dropFresh, keepFresh, type Fresh } from "./fresh";
 import type { Known } from "./store";
 
@@ -29,39 +34,78 @@ export interface Waiting {
 
 // A place of its own for each message: tabs of one browser share it, and none writes over what another keeps. It is
 // written before the call returns, so that the field can be cleared at once and nothing typed next is cleared with it.
-const PLACE = "outbox:";
+const place = (user: string | undefined, key: string) => placeOf(user ?? "", "outbox", key);
 
 function keep(waiting: Waiting): void {
-  localStorage.setItem(PLACE + waiting.key, JSON.stringify(waiting));
+  writeOwn(place(waiting.user, waiting.key), JSON.stringify(waiting));
 }
 
-function kept(): Waiting[] {
-  const places = Object.keys(localStorage).filter((place) => place.startsWith(PLACE));
-  const texts = places.flatMap((place) => localStorage.getItem(place) ?? []);
-  return texts.map((text) => JSON.parse(text) as Waiting).sort((one, other) => one.at - other.at);
+function isWaiting(value: unknown): value is Waiting {
+  const isMessage = hasTexts(value, "key", "session", "text", "mode") && Array.isArray(value["attachments"]);
+  return isMessage && typeof value["at"] === "number";
 }
 
+function kept(user: string): Waiting[] {
+  const found = placesOf(user, "outbox").flatMap((place) => readValue(place, isWaiting) ?? []);
+  return found.map((waiting) => ({ ...waiting, user })).sort((one, other) => one.at - other.at);
+}
+
+const FIRST_WAIT = 300;
 const WAIT_MAX = 10_000;
+/** What a request without a body may take, in milliseconds. */
+const PATIENCE = 8_000;
+/** The slowest network that a message is expected to get through, in bytes a millisecond. */
+const BYTES_A_MILLI = 8;
+
+/** Why the messages of a session are not sent yet. */
+export interface Trouble {
+  failures: number;
+  /** What the server said; none when it could not be reached. */
+  problem?: string;
+  /** When the next attempt is made. */
+  retryAt: number;
+}
+
+const isPending = (waiting: Waiting) => waiting.kept === undefined && waiting.refused === undefined;
 
 export class Outbox {
-  private delivering = false;
-  private wait = 300;
+  /** Sessions whose messages this tab sends, or waits to send; a call ends the pause before the next attempt. */
+  private readonly delivering = new Map<string, () => void>();
 
-  constructor(private readonly store: StoreApi<Known>) {}
+  /** Without locks each tab sends what it sees; the server takes each key once. */
+  constructor(
+    private readonly store: StoreApi<Known>,
+    private readonly locks: Pick<LockManager, "request"> | undefined = globalThis.navigator?.locks,
+  ) {}
 
   /** Shows what the user sent on this device and the server is not known to have. */
   load(user: string): void {
-    this.store.setState({ outbox: kept().filter((waiting) => (waiting.user ?? user) === user) });
+    const outbox = kept(user);
+    if (JSON.stringify(outbox) !== JSON.stringify(this.store.getState().outbox))
+      this.store.setState({ outbox });
   }
 
-  /** Returns the sessions of all messages that this device keeps, also of other tabs and users. */
-  sessions(): ReadonlySet<string> {
-    return new Set(kept().map(({ session }) => session));
+  /** Returns the sessions of all messages of a user that this device keeps, also of other tabs. */
+  sessions(user: string): ReadonlySet<string> {
+    return new Set(kept(user).map(({ session }) => session));
+  }
+
+  /** Returns how many messages of a user the server is not known to have. */
+  count(user: string): number {
+    return kept(user).filter((waiting) => waiting.kept === undefined).length;
+  }
+
+  /** Another tab changed what this device keeps. */
+  changed(place: string | null): void {
+    const { user } = this.store.getState();
+    if (user == null || (place !== null && !place.startsWith("outbox:"))) return;
+    this.load(user.user);
+    this.deliver();
   }
 
   /** Keeps a message on this device, then sends it. Throws when there is no room; then nothing was kept. */
   send(message: Omit<Waiting, "key" | "at" | "user">): void {
-    const { fresh, user: me } = this.store.getState();
+    const { fresh, user: me, link } = this.store.getState();
     const user = me?.user;
     const by = user === undefined ? {} : { user };
     const waiting: Waiting = { ...message, ...by, key: crypto.randomUUID(), at: Date.now() };
@@ -70,21 +114,24 @@ export class Outbox {
     if (started !== undefined) keepFresh(started);
     keep(waiting);
     this.store.setState(({ outbox }) => ({ outbox: [...outbox, waiting] }));
+    if (link?.kind === "away") requestPersistence();
     this.deliver();
   }
 
   /** Forgets a message: it is kept by the server, or the person takes it back. */
   discard(key: string): void {
-    this.store.setState(({ outbox }) => ({ outbox: outbox.filter((waiting) => waiting.key !== key) }));
-    localStorage.removeItem(PLACE + key);
+    const { outbox, user } = this.store.getState();
+    const known = outbox.find((waiting) => waiting.key === key);
+    this.store.setState({ outbox: outbox.filter((waiting) => waiting.key !== key) });
+    remove(place(known?.user ?? user?.user, key));
   }
 
   /** Entries that came: a message whose entry is there is kept. */
   arrived(session: string, entries: readonly Entry[]): void {
     const keys = new Set<unknown>();
     for (const { event } of entries) {
-      if ("message_posted" in event) keys.add(event.message_posted.key);
-      if ("message_edited" in event) keys.add(event.message_edited.key);
+      const posted = variant(event, "message_posted") ?? variant(event, "message_edited");
+      if (posted !== undefined) keys.add(posted.key);
     }
     this.drop((waiting) => waiting.session === session && keys.has(waiting.key));
   }
@@ -94,36 +141,85 @@ export class Outbox {
     this.drop((waiting) => waiting.session === session && waiting.kept !== undefined && waiting.kept <= seq);
   }
 
+  /** Sends what waits, each session by itself. A session that waits for its next attempt tries at once. */
   deliver(): void {
-    if (this.delivering) return;
-    this.delivering = true;
-    void this.run().finally(() => (this.delivering = false));
+    const { outbox, user } = this.store.getState();
+    if (user == null) return;
+    for (const session of new Set(outbox.filter(isPending).map(({ session }) => session))) {
+      const hurry = this.delivering.get(session);
+      if (hurry !== undefined) {
+        hurry();
+        continue;
+      }
+      this.delivering.set(session, () => undefined);
+      void this.alone(`${user.user}:${session}`, () => this.run(session, user.user)).finally(() =>
+        this.delivering.delete(session),
+      );
+    }
   }
 
-  private async run(): Promise<void> {
-    for (;;) {
+  /** Only one tab at a time sends the messages of a session. When it is gone, the next one does. */
+  private async alone(name: string, work: () => Promise<void>): Promise<void> {
+    if (this.locks === undefined) return work();
+    await this.locks.request(`outbox:${name}`, work);
+  }
+
+  private async run(session: string, user: string): Promise<void> {
+    let wait = FIRST_WAIT;
+    for (let failures = 0; ;) {
+      if (this.store.getState().user?.user !== user) return;
+      // Another tab may have sent it while this one waited.
+      this.load(user);
       const next = this.store
         .getState()
-        .outbox.find((waiting) => waiting.kept === undefined && waiting.refused === undefined);
+        .outbox.find((known) => known.session === session && isPending(known));
       if (next === undefined) return;
-      const { session, text, attachments, mode, model, key } = next;
       try {
-        await this.create(session);
-        const body = { text, attachments, mode, ...(model === undefined ? {} : { model }) };
-        const kept = await ask<Kept>("POST", `/sessions/${session}/messages`, { body, key });
-        this.wait = 300;
-        this.edit(key, { kept: kept.seq });
-        const head = this.store.getState().sessions[session]?.state.link.seq;
-        if (head !== undefined) this.reached(session, head);
+        await this.post(next);
+        [wait, failures] = [FIRST_WAIT, 0];
+        this.tell(session, undefined);
       } catch (error) {
-        if (error instanceof Refused && !error.passes && error.status !== 401) {
-          this.edit(key, { refused: error.detail });
+        const refused = error instanceof Refused ? error : undefined;
+        // Whoever signs in next begins again.
+        if (refused?.status === 401 || refused?.code === "another_user") return;
+        if (refused !== undefined && !refused.passes) {
+          this.edit(next.key, { refused: refused.detail });
           continue;
         }
-        await new Promise((resolve) => setTimeout(resolve, this.wait * (0.5 + Math.random())));
-        this.wait = Math.min(this.wait * 2, WAIT_MAX);
+        failures += 1;
+        const pause = wait * (0.5 + Math.random());
+        const problem = refused === undefined ? {} : { problem: refused.detail };
+        this.tell(session, { failures, retryAt: Date.now() + pause, ...problem });
+        await this.pause(session, pause);
+        wait = Math.min(wait * 2, WAIT_MAX);
       }
     }
+  }
+
+  private async post({ session, text, attachments, mode, model, key }: Waiting): Promise<void> {
+    await this.create(session);
+    const body = { text, attachments, mode, ...(model === undefined ? {} : { model }) };
+    const patience = PATIENCE + new TextEncoder().encode(text).length / BYTES_A_MILLI;
+    const kept = await ask<Kept>("POST", `/sessions/${session}/messages`, { body, key, patience });
+    this.edit(key, { kept: kept.seq });
+    const head = this.store.getState().sessions[session]?.state.link.seq;
+    if (head !== undefined) this.reached(session, head);
+  }
+
+  private pause(session: string, length: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, length);
+      this.delivering.set(session, () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  private tell(session: string, trouble: Trouble | undefined): void {
+    this.store.setState(({ unsent: { [session]: _, ...unsent } }) => ({
+      unsent: trouble === undefined ? unsent : { ...unsent, [session]: trouble },
+    }));
   }
 
   /** Creates the session of a first message on the server. Asking again is harmless: the id is this device's own. */
@@ -137,13 +233,15 @@ export class Outbox {
       const moved = ask("PATCH", `/sessions/${session}`, { body: { project } });
       await moved.catch(unless((error) => !error.passes && error.status !== 401));
     }
-    dropFresh(session);
+    dropFresh(fresh);
     this.store.setState(({ fresh: { [session]: _, ...fresh } }) => ({ fresh }));
   }
 
   private edit(key: string, change: Partial<Waiting>): void {
     const known = this.store.getState().outbox.find((waiting) => waiting.key === key);
     if (known === undefined) return;
+    // Another tab removed it meanwhile; what is gone stays gone.
+    if (read(place(known.user, key)) === null) return this.discard(key);
     const waiting = { ...known, ...change };
     this.store.setState(({ outbox }) => ({
       outbox: outbox.map((other) => (other.key === key ? waiting : other)),

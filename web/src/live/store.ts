@@ -1,20 +1,25 @@
-// What this tab knows: one log for each session that it shows, folded, and the list. Entries are gathered and folded once
-// a frame; nothing else changes a session.
+// What this tab knows, and where it comes from: who is signed in, what the server tells, and what this device keeps.
 
 import { createStore } from "zustand/vanilla";
 
-import { ask, insist, Refused, type Schemas } from "../api/client";
-import { Gap, fold } from "../log/fold";
-import type { Entry, State } from "../log/types";
+import { ask, askAs, Refused, type Schemas } from "../api/client";
+import { SHAPE } from "../log/shape";
+import type { State } from "../log/types";
 import { lineTold, listed, onList, sessionGone } from "../sessions/lists";
 import type { Line } from "../sessions/types";
-import { language, setLanguage } from "../words/language";
+import { Database, moveOlder } from "../storage/database";
+import { flushWithPage, localDrafts } from "../storage/drafts";
+import { dropFiles } from "../storage/files";
+import { read, remove, tryWrite } from "../storage/local";
+import { migrate } from "../storage/migrate";
+import { actFor, leftUsers, owner, wipeOwn } from "../storage/own";
 import { isOther } from "./build";
 import { Connection, type Draft, type Told } from "./connection";
-import { onceAFrame } from "./frame";
+import { Following } from "./following";
 import { isFreshPlace, keepFresh, readFresh, sessionId, type Fresh } from "./fresh";
 import { forgetMe, keepMe, knownMe, type Me } from "./me";
-import { Outbox, type Waiting } from "./outbox";
+import { Outbox, type Trouble, type Waiting } from "./outbox";
+import { readPersonal } from "./personal";
 import { Replica, type Seen } from "./seen";
 
 export interface Session {
@@ -58,6 +63,8 @@ export interface Known {
   /** Sessions that the server does not know, or does not show. */
   unknown: Record<string, string>;
   outbox: Waiting[];
+  /** Sessions whose messages could not be sent yet, and why. */
+  unsent: Record<string, Trouble>;
   /** New sessions that exist on this device only. */
   fresh: Record<string, Fresh>;
   /** What is being written, as the server told last. */
@@ -67,6 +74,8 @@ export interface Known {
   lost: Record<string, Seen>;
   /** Whether the server has another page than this one. */
   newer: boolean;
+  /** Whether the server's states have another shape, so that this page shows only what it already had. */
+  outdated: boolean;
   /** When something was last heard to be on disk, to the second: what tells of it is drawn no more often. */
   heardAt: number;
 }
@@ -81,22 +90,21 @@ export const store = createStore<Known>(() => ({
   list: undefined,
   unknown: {},
   outbox: [],
+  unsent: {},
   fresh: {},
   drafts: {},
   models: [],
   lost: {},
   newer: false,
+  outdated: false,
   heardAt: 0,
 }));
-
-const followed = new Map<string, number>();
-const gathered = new Map<string, { entries: Entry[]; hash: number[] | null; caughtUp: boolean }>();
-const flushSoon = onceAFrame(flush);
 
 const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/v1/live`;
 const connection = new Connection(address, { opened, told, closed });
 export const outbox = new Outbox(store);
 export const replica = new Replica(store);
+const following = new Following({ store, say: (said) => connection.say(said), outbox, replica });
 onList((list) => store.setState({ list }));
 
 /** When the server was last heard, whatever it said. */
@@ -111,16 +119,16 @@ export async function begin(): Promise<void> {
   again = undefined;
   try {
     const user = await ask<Me>("GET", "/me");
-    const before = localStorage.getItem(SIGNED_IN);
-    localStorage.setItem(SIGNED_IN, user.user);
+    const before = read(SIGNED_IN);
+    tryWrite(SIGNED_IN, user.user);
     keepMe(user);
+    askAs(user.user);
     // Somebody else signs in here: nothing of what was shown is theirs.
-    if (Object.keys(store.getState().sessions).length > 0 && before !== user.user) return location.reload();
+    if (owner() !== "" && owner() !== user.user) return location.reload();
+    readDevice(user, before);
     store.setState({ user });
-    readDevice(user);
     readPersonal();
     connection.start();
-    readModels().catch(() => undefined);
     outbox.deliver();
   } catch (error) {
     if (error instanceof Refused && error.status === 401) return signedOut();
@@ -129,16 +137,38 @@ export async function begin(): Promise<void> {
   }
 }
 
-/** Reads what this device keeps of a user and the server does not know yet. */
-function readDevice({ user }: Me): void {
+/** Reads what this device keeps of a user. `before` is who signed in here last. */
+function readDevice({ user }: Me, before: string | null): void {
+  if (owner() !== user) {
+    // What no user is named for is of who was here last.
+    migrate(before ?? user);
+    void moveOlder(before ?? user);
+  }
+  actFor(user);
   outbox.load(user);
-  store.setState({ fresh: readFresh(user, outbox.sessions()) });
+  store.setState({ fresh: readFresh(user, outbox.sessions(user)) });
 }
 
-// Another tab started a new session, or sent its first message.
-window.addEventListener("storage", ({ key }) => {
+/** Deletes what a tab wrote while another one signed its user out. */
+function deleteLate(): void {
+  for (const user of leftUsers()) {
+    wipeOwn(user, "nothing");
+    void new Database(user).wipe("nothing").catch(() => undefined);
+  }
+}
+
+// Another tab started a new session, or sent a message.
+window.addEventListener("storage", ({ key, newValue }) => {
   const { user } = store.getState();
-  if (isFreshPlace(key) && user != null) store.setState({ fresh: readFresh(user.user, outbox.sessions()) });
+  // Somebody else signed in in another tab: this one shows nothing of the user before.
+  if (key === SIGNED_IN && user != null && newValue !== null && newValue !== user.user) location.reload();
+  // Somebody signed in: this tab need not ask again and again.
+  if (key === SIGNED_IN && user === null && newValue !== null) void begin();
+  // They signed out in another tab: this one shows and keeps nothing of them either.
+  if (key === SIGNED_IN && user != null && newValue === null) location.reload();
+  outbox.changed(key);
+  if (isFreshPlace(key) && user != null)
+    store.setState({ fresh: readFresh(user.user, outbox.sessions(user.user)) });
 });
 
 /** Starts a session on this device and returns its id. The server hears of it with the first message. */
@@ -158,27 +188,6 @@ export function startSession(from: Pick<Fresh, "after" | "project">): string {
   return fresh.session;
 }
 
-/** What belongs to the person and not to a session. A page does without it until it comes. */
-function readPersonal(): void {
-  const personal = async () => {
-    const preferences = await insist<Preferences>("GET", "/me/preferences");
-    store.setState({ preferences });
-    if (preferences.language !== null && preferences.language !== language())
-      setLanguage(preferences.language === "de" ? "de" : "en");
-  };
-  const device = async () => {
-    const { logins } = await insist<{ logins: { name: string; this: boolean }[] }>("GET", "/logins");
-    store.setState({ device: logins.find((login) => login.this)?.name });
-  };
-  for (const read of [personal, device]) read().catch(() => undefined);
-}
-
-/** Reads the models again, because they were changed. */
-export async function readModels(): Promise<void> {
-  const { models } = await insist<{ models: Model[] }>("GET", "/models");
-  store.setState({ models });
-}
-
 /** Cuts this page's connection for a while, for who wants to see that it does no harm. */
 export function cutFor(millis: number): void {
   connection.cut(millis);
@@ -189,22 +198,22 @@ function showKnown(): void {
   const { user, link } = store.getState();
   const known = user ?? knownMe();
   if (user === undefined) store.setState({ user: known });
-  if (known !== undefined) readDevice(known);
+  if (known !== undefined) readDevice(known, read(SIGNED_IN));
   if (link.kind === "opening") store.setState({ link: { kind: "away", since: Date.now() } });
 }
 
 function signedOut(): void {
+  connection.stop();
+  deleteLate();
   forgetMe();
   store.setState({ user: null });
 }
 
-/** Ends this login. The page is loaded anew: nothing of what it knows is for who comes next. */
-export async function signOut(): Promise<void> {
-  await ask("POST", "/logout");
+/** Forgets who is signed in. Who leaves on purpose is not told that the login ended. */
+export function endLogin(): void {
+  connection.stop();
   forgetMe();
-  // Who leaves on purpose is not told that the login ended.
-  localStorage.removeItem(SIGNED_IN);
-  location.assign("/");
+  remove(SIGNED_IN);
 }
 
 export function tryNow(): void {
@@ -214,24 +223,7 @@ export function tryNow(): void {
 
 /** Follows a session for as long as something shows it. */
 export function follow(session: string): () => void {
-  const count = followed.get(session) ?? 0;
-  followed.set(session, count + 1);
-  if (count === 0) askFor(session);
-  return () => {
-    const left = (followed.get(session) ?? 1) - 1;
-    if (left > 0) followed.set(session, left);
-    else {
-      followed.delete(session);
-      connection.say({ leave: { session } });
-    }
-  };
-}
-
-/** From where this tab stands, or from the state that the server has. */
-function askFor(session: string): void {
-  const known = store.getState().sessions[session];
-  if (known === undefined) return connection.say({ follow: { session } });
-  connection.say({ follow: { session, after: known.state.link.seq, hash: known.hash } });
+  return following.follow(session);
 }
 
 function opened(): void {
@@ -240,12 +232,13 @@ function opened(): void {
   // A server that cannot keep anything says so right after the beginning.
   store.setState({ link: { kind: "open", ...missed }, unwritable: undefined });
   connection.say({ follow_list: {} });
-  for (const session of followed.keys()) askFor(session);
+  following.opened();
   outbox.deliver();
 }
 
 function closed(): void {
   const { link } = store.getState();
+  following.closed();
   const heard = lastHeard === undefined ? {} : { heard: lastHeard };
   if (link.kind !== "away") store.setState({ link: { kind: "away", since: Date.now(), ...heard } });
   // A login that ended also ends the socket; only the server can tell the one from the other.
@@ -257,30 +250,25 @@ function closed(): void {
 function told(told: Told): void {
   lastHeard = Date.now();
   if (told.hello !== undefined) {
-    store.setState({ newer: isOther(told.hello.build) });
+    const outdated = told.hello.shape !== undefined && told.hello.shape !== SHAPE;
+    store.setState({ newer: isOther(told.hello.build), outdated });
+  } else if (store.getState().outdated && (told.snapshot ?? told.entries) !== undefined) {
+    return;
   } else if (told.snapshot !== undefined) {
-    const { session, state } = told.snapshot;
-    gathered.delete(session);
-    void replica.arrived(session, state);
-    put(session, { state, hash: state.link.hash, caughtUp: true });
+    following.snapshot(told.snapshot);
   } else if (told.entries !== undefined) {
-    const { session, entries, caught_up, hash } = told.entries;
-    const waiting = gathered.get(session) ?? { entries: [], hash: null, caughtUp: false };
-    waiting.entries.push(...entries);
-    waiting.hash = hash ?? waiting.hash;
-    waiting.caughtUp ||= caught_up;
-    gathered.set(session, waiting);
-    flushSoon();
+    following.entries(told.entries);
   } else if (told.cut_off !== undefined) {
-    if (followed.has(told.cut_off.session)) askFor(told.cut_off.session);
+    following.cutOff(told.cut_off.session);
   } else if (told.refused !== undefined) {
-    refuse(told.refused.session, told.refused.problem.code, told.refused.problem.detail);
+    if (told.refused.session !== null) following.refused(told.refused.session, told.refused.problem);
   } else if (told.list !== undefined) {
     listed(told.list);
   } else if (told.line !== undefined) {
     lineTold(told.line);
   } else if (told.gone !== undefined) {
     sessionGone(told.gone.session);
+    forgetSession(told.gone.session);
   } else if (told.draft !== undefined) {
     const { draft } = told;
     store.setState(({ drafts }) => ({ drafts: { ...drafts, [draft.session]: draft } }));
@@ -292,41 +280,12 @@ function told(told: Told): void {
   }
 }
 
-function refuse(session: string | null, code: string, detail: string): void {
-  if (session === null) return;
-  if (code === "beyond_end" || code === "another_log") {
-    // The server came back with less than was shown here; what it has is the truth, and this device keeps the rest.
-    const known = store.getState().sessions[session];
-    if (known !== undefined) replica.exceeded(session, known.state);
-    store.setState(({ sessions: { [session]: _, ...sessions } }) => ({ sessions }));
-    askFor(session);
-    return;
-  }
-  store.setState(({ unknown }) => ({ unknown: { ...unknown, [session]: detail } }));
+/** Deletes what this device keeps of a session that was erased. */
+function forgetSession(session: string): void {
+  localDrafts().forget(session);
+  dropFiles(session);
+  void replica.forget(session);
 }
 
-function put(session: string, known: Session): void {
-  store.setState(({ sessions }) => ({ sessions: { ...sessions, [session]: known }, heardAt: thisSecond() }));
-  outbox.reached(session, known.state.link.seq);
-  replica.shown(session, known.state);
-}
-
-function thisSecond(): number {
-  return Math.floor(Date.now() / 1_000) * 1_000;
-}
-
-function flush(): void {
-  for (const [session, { entries, hash, caughtUp }] of gathered) {
-    const known = store.getState().sessions[session];
-    if (known === undefined) continue;
-    try {
-      const state = fold(known.state, entries);
-      outbox.arrived(session, entries);
-      put(session, { state, hash: hash ?? known.hash, caughtUp: known.caughtUp || caughtUp });
-    } catch (error) {
-      if (!(error instanceof Gap)) throw error;
-      askFor(session);
-    }
-  }
-  gathered.clear();
-}
+flushWithPage();
+window.addEventListener("pagehide", replica.flush);

@@ -9,7 +9,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it, vi } from "vitest";
 
 import { Parts } from "../conversation/Parts";
-import { reader } from "../markdown/maths";
+import { reader } from "../markdown/reader";
 import { EMPTY } from "./empty";
 import { fold } from "./fold";
 import { proseOf } from "./prose";

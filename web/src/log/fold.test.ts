@@ -6,8 +6,9 @@ import { describe, expect, it } from "vitest";
 
 import { Gap, fold } from "./fold";
 import { EMPTY } from "./empty";
-import type { Entry, View } from "./types";
-import { view } from "./view";
+import type { Entry, Part, Piece, State, View } from "./types";
+import { variant } from "./variants";
+import { turnView, view } from "./view";
 
 const fixtures = join(import.meta.dirname, "../../../fixtures");
 const names = readdirSync(join(fixtures, "logs/v1")).map((file) => file.replace(".jsonl", ""));
@@ -19,8 +20,10 @@ function log(name: string): Entry[] {
   return lines.map((line) => JSON.parse(line) as Entry);
 }
 
-function golden(name: string): View {
-  return JSON.parse(readFileSync(join(fixtures, "folds", `${name}.json`), "utf8")) as View;
+function golden(folder: "folds", name: string): View;
+function golden(folder: "states", name: string): State;
+function golden(folder: string, name: string): unknown {
+  return JSON.parse(readFileSync(join(fixtures, folder, `${name}.json`), "utf8"));
 }
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
@@ -29,7 +32,13 @@ describe("the fold", () => {
   it("has golden logs to be held to", () => expect(names.length).toBeGreaterThan(20));
 
   it.each(names)("sees what the server sees: %s", (name) => {
-    expect(plain(view(fold(EMPTY, log(name))))).toEqual(golden(name));
+    expect(plain(view(fold(EMPTY, log(name))))).toEqual(golden("folds", name));
+  });
+
+  it.each(names)("leaves the state that the server's fold leaves: %s", (name) => {
+    const { link, ...state } = golden("states", name);
+    // Entries come without the epoch and hash of their link.
+    expect(plain(fold(EMPTY, log(name)))).toEqual({ ...state, link: { ...EMPTY.link, seq: link.seq } });
   });
 
   it.each(names)("is the same however the log is cut, repeated and kept between: %s", (name) => {
@@ -64,4 +73,115 @@ describe("the fold", () => {
     const same = after.turns.filter((turn) => before.turns.includes(turn));
     expect(view(after).turns.filter((turn) => view(before).turns.includes(turn)).length).toBe(same.length);
   });
+
+  it.each(names)("keeps its words between entries of a newer version: %s", (name) => {
+    const entries = log(name);
+    let before = EMPTY;
+    for (const entry of entries) {
+      const words = wordsIn(onPage(before));
+      for (const event of [...UNKNOWN, ...replacements(entry.event)]) {
+        const state = fold(before, [{ ...entry, event: event as Entry["event"] }]);
+        expect(missing(words, onPage(state)), JSON.stringify(event)).toEqual([]);
+        expect(view(state).seq).toBe(entry.seq);
+        expect(view(fold(state, entries.slice(entry.seq))).seq).toBe(entries.length);
+      }
+      before = fold(before, [entry]);
+    }
+  });
+
+  it.each(names)("shows every word of a state of a newer version, and goes on from it: %s", (name) => {
+    const entries = log(name);
+    const states = [EMPTY];
+    for (const entry of entries) states.push(fold(states.at(-1) ?? EMPTY, [entry]));
+    const whole = onPage(states.at(-1) ?? EMPTY);
+    fc.assert(
+      fc.property(fc.nat({ max: entries.length }), fc.nat(), (at, choice) => {
+        const state = states[at] ?? EMPTY;
+        const others = replacements(state);
+        const other = others[choice % Math.max(1, others.length)] as State | undefined;
+        if (other === undefined) return;
+        const shown = onPage(state);
+        const known = wordsOf(other);
+        expect(
+          missing(
+            known.filter((word) => shown.includes(word)),
+            onPage(other),
+          ),
+        ).toEqual([]);
+        const end = fold(other, entries.slice(at));
+        expect(end.link.seq).toBe(entries.length);
+        expect(
+          missing(
+            known.filter((word) => whole.includes(word)),
+            onPage(end),
+          ),
+        ).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
 });
+
+const UNKNOWN = ["zz_new", { zz_new: {} }];
+/** The variants of every stored enum, as the server lists them. */
+const VARIANTS = new Set(readFileSync(join(fixtures, "state.txt"), "utf8").match(/(?<=::)\w+/g));
+/** A message that has nothing but its text looks like a variant. */
+const STRUCTS = ["message"];
+
+function isVariant(value: unknown): boolean {
+  if (typeof value === "string") return VARIANTS.has(value);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const [name, ...others] = Object.keys(value);
+  return name !== undefined && others.length === 0 && VARIANTS.has(name);
+}
+
+/** Part of a continuation is held back until its run is known to be complete, by the server too. */
+function endsContinuation(name: string, run: object): boolean {
+  return name === "end" && "asked_to_continue" in run && run.asked_to_continue === true;
+}
+
+/** The value with each of the variants in it, at any depth, replaced by such as a newer version might write. */
+function replacements(value: unknown): unknown[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, field]) => {
+    const others =
+      isVariant(field) && !STRUCTS.includes(name) && !endsContinuation(name, value) ? UNKNOWN : [];
+    return [...others, ...replacements(field)].map((other) =>
+      Array.isArray(value) ? value.with(Number(name), other) : { ...value, [name]: other },
+    );
+  });
+}
+
+/** Words of messages and of all that agents wrote, as they stand in a state. */
+function wordsOf({ turns, queue }: State): string[] {
+  const pieces = turns.flatMap(({ runs }) => runs.flatMap(({ pieces }) => pieces));
+  const messages = [...turns, ...queue].map(({ message }) => message.text);
+  return wordsIn([...messages, ...pieces.flatMap((piece) => writtenIn(piece))].join("\n"));
+}
+
+/** Everything that a reader can reach: the view, and every other answer. */
+function onPage(state: State): string {
+  const { turns, queue } = view(state);
+  const answers = state.turns.flatMap((turn) =>
+    turnView(turn).alternatives.map((chosen) => turnView({ ...turn, chosen })),
+  );
+  const texts = [...turns, ...answers].flatMap(({ message, answer }) => [
+    message.text,
+    ...(answer?.parts ?? []).flatMap((part) => writtenIn(part)),
+  ]);
+  return [...texts, ...queue.map(({ message }) => message.text)].join("\n");
+}
+
+function writtenIn(piece: Piece | Part): string[] {
+  const text =
+    variant(piece, "text") ?? variant(piece, "reasoning") ?? variant(piece, "steered")?.message.text;
+  return text === undefined ? [] : [text];
+}
+
+function wordsIn(text: string): string[] {
+  return [...new Set(text.split(/\s+/))];
+}
+
+function missing(words: readonly string[], shown: string): string[] {
+  return words.filter((word) => !shown.includes(word));
+}

@@ -2,10 +2,12 @@
 // same golden logs. Pure: a state is never changed, what did not change keeps its identity.
 
 import * as deliveries from "./deliveries";
+import { EMPTY } from "./empty";
 import { abandoned, begun, completed, ended, owes, reassigned, taken } from "./memory";
 import { charactersOf, joined } from "./parts";
 import * as tags from "./tags";
 import { provisional, titleText } from "./title";
+import { plus } from "./usage";
 import type { Call, Entry, Event, EventOf, Piece, Queued, Run, RunEnd, State, Turn } from "./types";
 import { variant } from "./variants";
 
@@ -33,13 +35,29 @@ export function fold(state: State, entries: readonly Entry[]): State {
     const head = folded.link.seq;
     if (entry.seq <= head) continue;
     if (entry.seq !== head + 1) throw new Gap(head, entry.seq);
-    const link = { ...folded.link, seq: entry.seq };
-    const moves = movesActivity(entry.event) && !isHealed(folded, entry.event);
-    const active_at = moves ? Math.max(folded.active_at, entry.time) : folded.active_at;
-    const needs = needAfter(folded.needs ?? null, entry.event);
-    folded = apply({ ...folded, link, active_at, needs }, entry);
+    folded = step(folded, entry);
   }
   return folded;
+}
+
+/** Applies one entry. An entry of a newer version that this one cannot read changes nothing but the position. */
+function step(state: State, entry: Entry): State {
+  try {
+    return applied(state, entry);
+  } catch {
+    return { ...state, link: { ...state.link, seq: entry.seq } };
+  }
+}
+
+/** Applies an entry, or throws where it cannot be read. */
+export function applied(state: State, entry: Entry): State {
+  const link = { ...state.link, seq: entry.seq };
+  // A kind of a newer version that is written as a word.
+  if (typeof entry.event !== "object") return { ...state, link };
+  const moves = movesActivity(entry.event) && !isHealed(state, entry.event);
+  const active_at = moves ? Math.max(state.active_at, entry.time) : state.active_at;
+  const needs = needAfter(state.needs ?? null, entry.event);
+  return apply({ ...state, link, active_at, needs }, entry);
 }
 
 /** Why the newest turn waits for a person after an event. */
@@ -111,7 +129,7 @@ const ARMS: Apply = {
   session_created: (state, { id, title, after, user }, { time }) => ({
     ...state,
     ids: [...state.ids, id],
-    user: user ?? state.user,
+    user: user ?? EMPTY.user,
     created_at: time,
     after: after ?? null,
     title: title == null ? null : { person: title },
@@ -119,7 +137,7 @@ const ARMS: Apply = {
   session_branched: (state, { id, from }, { time }) => beginBranch(state, id, from, time),
   session_renamed: (state, { title }) => ({ ...state, title: { person: title } }),
   title_generated: (state, { title }) =>
-    state.title != null && "person" in state.title ? state : { ...state, title: { generated: title } },
+    variant(state.title, "person") !== undefined ? state : { ...state, title: { generated: title } },
   flag_set: (state, { flag, on }, { time }) => {
     if (flag === "pinned") return { ...state, pinned: on };
     if (flag === "archived") return { ...state, archived: on };
@@ -183,17 +201,18 @@ const ARMS: Apply = {
     const over = endRun(state, turn, run, end, time);
     return end === "completed" ? { ...over, memory: completed(over.memory, seq) } : over;
   },
-  recovery_attempted: (state, { run, attempts }) => ({
-    ...state,
-    recovering: state.recovering.map((known) => (known.run === run ? { ...known, attempts } : known)),
-  }),
+  recovery_attempted: (state, { run, attempts }) => {
+    const first = state.recovering.find((known) => known.run === run);
+    const recovering = state.recovering.map((known) => (known === first ? { ...known, attempts } : known));
+    return { ...state, recovering };
+  },
   recovery_settled: (state, { run, outcome }) => {
     const recovering = state.recovering.filter((known) => known.run !== run);
     const recovery = outcome === "recovered" ? "recovered" : "neutral";
     return editRun({ ...state, recovering }, run, (known) => ({ ...known, ...tags.finish(known), recovery }));
   },
   context_compacted: (state, { summary, through }) => ({ ...state, summary: { text: summary, through } }),
-  resume_marked: (state, { reason, at }) => ({ ...state, resume: { reason, at: at ?? null } }),
+  resume_marked: (state, { reason, at }) => ({ ...state, resume: { reason, at: readableTime(at) } }),
   resume_cleared: (state) => ({ ...state, resume: null }),
   memory_owner_set: (state, { owner }) => ({ ...state, memory: owes(state.memory, owner ?? null) }),
   memory_reassigned: (state, { first, to }) => ({ ...state, memory: reassigned(state.memory, first, to) }),
@@ -237,7 +256,8 @@ function apply(state: State, entry: Entry): State {
   if (run !== undefined)
     return editRun(state, run, (known) => ({
       ...output(known, entry.event),
-      last_at: Math.max(known.last_at, entry.time),
+      // What is healed later does not make the run any newer.
+      last_at: known.end == null ? Math.max(known.last_at, entry.time) : known.last_at,
     }));
   for (const [kind, told] of Object.entries(entry.event)) {
     // Kinds of a later version are kept by the server and skipped here.
@@ -245,6 +265,11 @@ function apply(state: State, entry: Entry): State {
     if (arm !== undefined) return arm(state, told, entry);
   }
   return state;
+}
+
+/** A time that cannot be read is none, and costs nothing else. */
+function readableTime(at: unknown): number | null {
+  return typeof at === "number" && Number.isSafeInteger(at) ? at : null;
 }
 
 /** What a run's own output changes in it. */
@@ -284,20 +309,13 @@ function output(run: Run, event: Event): Run {
   }
   const used = said(event, "usage_reported")?.usage;
   if (used === undefined) return run;
-  const usage = {
-    input_tokens: run.usage.input_tokens + used.input_tokens,
-    output_tokens: run.usage.output_tokens + used.output_tokens,
-    cost_micros: (run.usage.cost_micros ?? 0) + (used.cost_micros ?? 0),
-  };
-  return { ...run, usage };
+  return { ...run, usage: plus(run.usage, used) };
 }
 
 function editCall(run: Run, no: number, tool: string, edit: (call: Call) => Call): Run {
-  const at = run.pieces.findLastIndex((piece) => "call" in piece && piece.call.no === no);
-  const known = run.pieces[at];
-  if (known !== undefined && "call" in known) {
-    return { ...run, pieces: run.pieces.with(at, { call: edit(known.call) }) };
-  }
+  const at = run.pieces.findLastIndex((piece) => variant(piece, "call")?.no === no);
+  const known = variant(run.pieces[at], "call");
+  if (known !== undefined) return { ...run, pieces: run.pieces.with(at, { call: edit(known) }) };
   const call: Call = { no, tool, arguments: "", provider_call: null, state: "drafted" };
   return { ...run, pieces: [...run.pieces, { call: edit(call) }] };
 }
@@ -350,7 +368,8 @@ function beginBranch(state: State, id: string, origin: string, time: number): St
     ...(run.end == null ? { end: { stopped: {} }, ended_at: time } : {}),
     recovery: run.recovery === "recovering" ? "neutral" : run.recovery,
   });
-  const title = state.title;
+  const title = titleText(state.title);
+  const named = title !== null && variant(state.title, "provisional") === undefined;
   return {
     ...state,
     turns: state.turns.map((turn) => ({ ...turn, runs: turn.runs.map(close) })),
@@ -370,7 +389,7 @@ function beginBranch(state: State, id: string, origin: string, time: number): St
     resume: null,
     memory: abandoned(),
     deliveries: [],
-    title: title == null || "provisional" in title ? title : { generated: titleText(title) },
+    title: named ? { generated: title } : state.title,
   };
 }
 
@@ -415,7 +434,7 @@ function lettersOf(state: State, { turn, answer }: { turn: number; answer: numbe
   const known = state.turns.find(({ id }) => id === turn);
   const runs = known === undefined ? [] : answers(known).find(([first]) => first?.id === answer);
   const { parts } = joined(runs ?? []);
-  return parts.reduce((sum, part) => sum + ("text" in part ? charactersOf(part.text) : 0), 0);
+  return parts.reduce((sum, part) => sum + charactersOf(variant(part, "text") ?? ""), 0);
 }
 
 /** Where a run goes among the others: after the answer that it goes on with, or last. */
@@ -541,11 +560,12 @@ function sizeOf(turn: Turn): number {
 }
 
 function pieceSize(piece: Piece): number {
-  if ("text" in piece) return bytes(piece.text);
-  if ("reasoning" in piece) return bytes(piece.reasoning);
-  if ("steered" in piece) return bytes(piece.steered.message.text);
-  const { arguments: given, state } = piece.call;
-  return bytes(given) + (typeof state === "object" ? bytes(state.finished.content) : 0);
+  const text =
+    variant(piece, "text") ?? variant(piece, "reasoning") ?? variant(piece, "steered")?.message.text;
+  if (text !== undefined) return bytes(text);
+  const call = variant(piece, "call");
+  if (call === undefined) return 0;
+  return bytes(call.arguments) + bytes(variant(call.state, "finished")?.content ?? "");
 }
 
 /** Lets the oldest turns go once the state is full. The newest turn always stays. */

@@ -2,7 +2,8 @@
 
 import { EMPTY } from "./empty";
 import { fold } from "./fold";
-import type { Entry, State, TurnView } from "./types";
+import type { Entry, Event, State, TurnView } from "./types";
+import { variant } from "./variants";
 import { turnView } from "./view";
 
 export interface Hidden {
@@ -25,28 +26,28 @@ export function history(before: History, entries: readonly Entry[]): History {
   const hidden = [...before.hidden];
   for (const entry of entries) {
     const { event } = entry;
-    const how =
-      "turns_undone" in event
-        ? "undone"
-        : "message_edited" in event
-          ? "edited"
-          : "session_cleared" in event
-            ? "cleared"
-            : undefined;
+    const how = hiding(event);
     const seen = state.turns;
     state = fold(state, [entry]);
     if (how !== undefined) {
       const left = new Set(state.turns.map(({ id }) => id));
       const turns = seen.filter(({ id }) => !left.has(id)).map(turnView);
       if (turns.length > 0) hidden.push({ at: entry.time, how, turns });
-    } else if ("turns_put_back" in event) {
+    } else if (variant(event, "turns_put_back") !== undefined) {
       const shown = new Set(state.turns.map(({ id }) => id));
       const at = hidden.findLastIndex(({ turns }) => turns.every(({ turn }) => shown.has(turn)));
       if (at >= 0) hidden.splice(at, 1);
-    } else if ("session_branched" in event) {
+    } else if (variant(event, "session_branched") !== undefined) {
       // What its origin hid is its origin's.
       hidden.length = 0;
     }
   }
   return { state, hidden };
+}
+
+/** How an event takes turns out of sight, if it does. */
+function hiding(event: Event): Hidden["how"] | undefined {
+  if (variant(event, "turns_undone") !== undefined) return "undone";
+  if (variant(event, "message_edited") !== undefined) return "edited";
+  return variant(event, "session_cleared") === undefined ? undefined : "cleared";
 }

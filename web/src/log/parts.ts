@@ -3,7 +3,10 @@
 
 import { marker } from "./marker";
 import { join, type Stage } from "./seam";
-import type { Interruption, Marker, Part, Piece, Run } from "./types";
+import type { Call, CallProgress, Interruption, Marker, Part, Piece, Run } from "./types";
+import { variant } from "./variants";
+
+type PartOfCall = Extract<Part, { call: unknown }>["call"];
 
 /** An answer as readers get it. */
 export interface Joined {
@@ -29,14 +32,14 @@ function add(answer: Joined, run: Run): void {
   textLast(answer);
   for (const [at, piece] of run.pieces.entries()) {
     const last = parts.at(-1);
-    if (continues && last !== undefined && "text" in piece && "text" in last) {
+    if (continues && last !== undefined && isText(piece) && isText(last)) {
       // A text is over when something follows it.
       const stage = at + 1 < run.pieces.length ? "completed" : stageOf(run);
       parts[parts.length - 1] = textBehind(last, piece, run.asked_to_continue ? stage : undefined);
       continues = false;
-    } else if (continues && last !== undefined && "reasoning" in piece && "reasoning" in last) {
+    } else if (continues && last !== undefined && isThought(piece) && isThought(last)) {
       parts[parts.length - 1] = thoughtBehind(last, piece);
-    } else if (continues && last !== undefined && "reasoning" in piece && "text" in last) {
+    } else if (continues && last !== undefined && isThought(piece) && isText(last)) {
       think(answer, piece, run);
     } else {
       parts.push(partOf(piece, run));
@@ -48,10 +51,10 @@ function add(answer: Joined, run: Run): void {
 /** Moves the last text behind the reasoning and incomplete calls that follow it, because the next run continues that text. */
 function textLast(answer: Joined): void {
   const { parts } = answer;
-  const at = parts.findLastIndex((part) => "text" in part);
+  const at = parts.findLastIndex(isText);
   const text = parts[at];
   const behind = parts.slice(at + 1);
-  if (text === undefined || !("text" in text) || behind.length === 0 || !behind.every(mayMove)) return;
+  if (text === undefined || !isText(text) || behind.length === 0 || !behind.every(mayMove)) return;
   parts.splice(at, 1);
   parts.push(text);
   const last = parts.length - 1;
@@ -66,7 +69,7 @@ function textLast(answer: Joined): void {
 }
 
 function mayMove(part: Part): boolean {
-  return "reasoning" in part || ("call" in part && part.call.state === "incomplete");
+  return isThought(part) || variant(part, "call")?.state === "incomplete";
 }
 
 function stageOf({ end }: Run): Stage {
@@ -76,11 +79,19 @@ function stageOf({ end }: Run): Stage {
 type Text = Extract<Piece, { text: string }>;
 type Thought = Extract<Piece, { reasoning: string }>;
 
+function isText(part: Piece | Part): part is Text {
+  return variant(part, "text") !== undefined;
+}
+
+function isThought(part: Piece | Part): part is Thought {
+  return variant(part, "reasoning") !== undefined;
+}
+
 /** A model that thinks before it continues: the thought goes before the text, so that the text stays one. */
 function think({ parts, interruptions }: Joined, piece: Thought, run: Run): void {
   const last = parts.length - 1;
   const before = parts[last - 1];
-  if (before !== undefined && "reasoning" in before) {
+  if (before !== undefined && isThought(before)) {
     parts[last - 1] = thoughtBehind(before, piece);
     return;
   }
@@ -91,8 +102,7 @@ function think({ parts, interruptions }: Joined, piece: Thought, run: Run): void
 /** Notes where a run ended. One that brought nothing ended where the one before it did. */
 function interrupt({ parts, interruptions }: Joined, end: Marker): void {
   const last = parts.at(-1);
-  const text =
-    last === undefined ? "" : "text" in last ? last.text : "reasoning" in last ? last.reasoning : "";
+  const text = variant(last, "text") ?? variant(last, "reasoning") ?? "";
   const cut = { part: Math.max(0, parts.length - 1), offset: charactersOf(text), marker: end };
   const before = interruptions.at(-1);
   if (before !== undefined && before.part === cut.part && before.offset === cut.offset) interruptions.pop();
@@ -135,26 +145,38 @@ function thoughtBehind(before: Thought, piece: Thought): Part {
 }
 
 const partViews = new WeakMap<Piece, Part>();
+/** Stands for every piece that this version does not know. */
+const NEWER: Part = { newer: {} };
 
 function partOf(piece: Piece, run: Run): Part {
+  if (typeof piece !== "object") return NEWER;
   const known = partViews.get(piece);
   if (known !== undefined) return known;
-  const made = part(piece, run);
+  const call = variant(piece, "call");
+  const made = call === undefined ? partOfWords(piece) : { call: callOf(call, run) };
   // What a call without a result looks like depends on its run.
-  if (!("call" in piece) || typeof piece.call.state === "object") partViews.set(piece, made);
+  if (call === undefined || variant(call.state, "finished") !== undefined) partViews.set(piece, made);
   return made;
 }
 
-function part(piece: Piece, run: Run): Part {
-  if ("text" in piece) return { text: piece.text };
-  if ("reasoning" in piece) return { reasoning: piece.reasoning };
-  if ("steered" in piece) return { steered: piece.steered };
-  const { no, tool, arguments: given, state } = piece.call;
+function partOfWords(piece: Piece): Part {
+  const [text, reasoning] = [variant(piece, "text"), variant(piece, "reasoning")];
+  if (text !== undefined) return { text };
+  if (reasoning !== undefined) return { reasoning };
+  const steered = variant(piece, "steered");
+  return steered === undefined ? NEWER : { steered };
+}
+
+function callOf({ no, tool, arguments: given, state }: Call, run: Run): PartOfCall {
   const call = { call: no, tool, arguments: given };
-  if (typeof state === "object") {
-    const progress = state.finished.status === "error" ? "failed" : "finished";
-    return { call: { ...call, state: progress, result: state.finished.content } };
-  }
-  const progress = state === "drafted" ? "incomplete" : run.end == null ? "running" : "may_have_run";
-  return { call: { ...call, state: progress, result: null } };
+  const outcome = variant(state, "finished");
+  if (outcome === undefined) return { ...call, state: progressOf(state, run), result: null };
+  return { ...call, state: outcome.status === "error" ? "failed" : "finished", result: outcome.content };
+}
+
+/** How far a call came that has no outcome. */
+function progressOf(state: Call["state"], run: Run): CallProgress {
+  if (state === "drafted") return "incomplete";
+  if (state !== "asked") return "newer";
+  return run.end == null ? "running" : "may_have_run";
 }

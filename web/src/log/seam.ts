@@ -4,6 +4,8 @@
 // the end of the text, open a code fence again, comment on the interruption, or begin on a new line. The log keeps every
 // byte; the seam is repaired here. The twin of the server's `seam.rs`: `fixtures/seams.json` holds both to the same cases.
 
+import { trim, trimStart } from "./whitespace";
+
 /** Characters at the beginning of a continuation in which a repetition is looked for. */
 const WINDOW = 400;
 /** Characters after which a continuation that does not comment on the interruption is shown. */
@@ -178,11 +180,6 @@ function isIdeographic(letter: string): boolean {
   return /^[\u{2e80}-\u{9fff}\u{ac00}-\u{d7af}\u{f900}-\u{faff}\u{20000}-\u{3ffff}]$/u.test(letter);
 }
 
-/** Trims white space as the server does, which is not quite what `trimStart` takes for it. */
-function trimStart(text: string): string {
-  return text.replace(/^\p{White_Space}+/u, "");
-}
-
 /** The kinds of Markdown block that begin with a marker. */
 type Block = "list" | "quote" | "table" | "other";
 
@@ -220,7 +217,7 @@ interface Fence {
 function fence(line: string): Fence | undefined {
   const [, signs, rest] = /^ {0,3}(`{3,}|~{3,})(.*)$/s.exec(line) ?? [];
   if (signs === undefined || rest === undefined) return undefined;
-  const info = trimStart(rest).replace(/\p{White_Space}+$/u, "");
+  const info = trim(rest);
   const sign = signs.charAt(0);
   return sign === "`" && info.includes("`") ? undefined : { sign, count: signs.length, info };
 }

@@ -2,6 +2,8 @@
 // `tags.rs`. A tag counts only as the first thing of a step, and may be cut anywhere by the stream.
 
 import type { Piece, TagState } from "./types";
+import { variant } from "./variants";
+import { trim, trimStart } from "./whitespace";
 
 const TAGS: readonly (readonly [string, string])[] = [
   ["<think>", "</think>"],
@@ -23,43 +25,46 @@ export const START: TagState = { Opening: "" };
 export function push(pieces: readonly Piece[], kind: Kind, text: string): Piece[] {
   const last = pieces.at(-1);
   if (kind === "text") {
-    if (last !== undefined && "text" in last) return [...pieces.slice(0, -1), { text: last.text + text }];
-    return [...pieces, { text }];
+    const before = variant(last, "text");
+    return before === undefined ? [...pieces, { text }] : [...pieces.slice(0, -1), { text: before + text }];
   }
-  if (last !== undefined && "reasoning" in last)
-    return [...pieces.slice(0, -1), { reasoning: last.reasoning + text }];
-  return [...pieces, { reasoning: text }];
+  const before = variant(last, "reasoning");
+  if (before === undefined) return [...pieces, { reasoning: text }];
+  return [...pieces.slice(0, -1), { reasoning: before + text }];
 }
 
 /** Takes the next text and hands on what is settled. */
 export function feed(run: Tagged, text: string): Tagged {
   const { tags, pieces } = run;
-  if (tags === "Answer") return { tags, pieces: push(pieces, "text", text) };
-  if ("Opening" in tags) return open(tags.Opening + text, pieces);
-  return close(tags.Reasoning.tag, tags.Reasoning.held + text, pieces);
+  const [opening, reasoning] = [variant(tags, "Opening"), variant(tags, "Reasoning")];
+  if (opening !== undefined) return open(opening + text, pieces);
+  if (reasoning !== undefined) return close(reasoning.tag, reasoning.held + text, pieces);
+  // A state of a newer version hides no text.
+  return { tags, pieces: push(pieces, "text", text) };
 }
 
 /** Hands on what is still held back, as what it is. */
 export function finish(run: Tagged): Tagged {
   const { tags, pieces } = run;
-  if (tags === "Answer") return run;
-  const [kind, held]: [Kind, string] =
-    "Opening" in tags ? ["text", tags.Opening] : ["reasoning", tags.Reasoning.held];
+  const [opening, reasoning] = [variant(tags, "Opening"), variant(tags, "Reasoning")];
+  if (opening === undefined && reasoning === undefined) return run;
+  const kind = reasoning === undefined ? "text" : "reasoning";
+  const held = reasoning?.held ?? opening ?? "";
   return { tags: "Answer", pieces: held === "" ? pieces : push(pieces, kind, held) };
 }
 
 /** Hands on what is held back because something else follows; reasoning may go on after it. */
 export function flush(run: Tagged): Tagged {
   const { tags, pieces } = run;
-  if (tags === "Answer") return run;
-  if ("Opening" in tags) return tags.Opening.trim() === "" ? run : finish(run);
-  const { tag, held } = tags.Reasoning;
-  if (held === "") return run;
+  const [opening, reasoning] = [variant(tags, "Opening"), variant(tags, "Reasoning")];
+  if (opening !== undefined) return trim(opening) === "" ? run : finish(run);
+  if (reasoning === undefined || reasoning.held === "") return run;
+  const { tag, held } = reasoning;
   return { tags: { Reasoning: { tag, held: "" } }, pieces: push(pieces, "reasoning", held) };
 }
 
 function open(held: string, pieces: Piece[]): Tagged {
-  const trimmed = held.trimStart();
+  const trimmed = trimStart(held);
   const tag = TAGS.findIndex(([open]) => trimmed.startsWith(open));
   if (tag >= 0) return close(tag, trimmed.slice((TAGS[tag]?.[0] ?? "").length), pieces);
   if (trimmed === "" || TAGS.some(([open]) => open.startsWith(trimmed)))

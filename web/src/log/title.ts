@@ -1,14 +1,17 @@
 // A session's title: a person's, a model's, or the first line of the first message until there is one.
 
 import type { Message, Title } from "./types";
+import { variant } from "./variants";
+import { trim, trimEnd } from "./whitespace";
 
 const CHARACTERS_MAX = 60;
 /** A title that is cut ends at its last space behind so many characters, if there is one. */
 const CHARACTERS_MIN = 40;
 
-export function titleText(title: Title): string {
-  if ("person" in title) return title.person;
-  return "generated" in title ? title.generated : title.provisional;
+/** Returns the name itself; none when there is none, or when it is of a kind that this version does not know. */
+export function titleText(title: Title | null | undefined): string | null {
+  if (title == null) return null;
+  return variant(title, "person") ?? variant(title, "generated") ?? variant(title, "provisional") ?? null;
 }
 
 /** Control characters, and those that change the direction of the text around them. */
@@ -19,17 +22,12 @@ const SHOWS_SOMETHING = /[^\p{White_Space}\u{200b}-\u{200d}\u{2060}\u{feff}]/u;
 export function provisional({ text }: Message): Title | null {
   const line = text
     .split("\n")
-    .map((line) => trimmed(line.replace(LEFT_OUT, "")))
+    .map((line) => trim(line.replace(LEFT_OUT, "")))
     .find((line) => SHOWS_SOMETHING.test(line));
   if (line === undefined) return null;
   const letters = [...line];
   if (letters.length <= CHARACTERS_MAX) return { provisional: line };
   const space = letters.slice(0, CHARACTERS_MAX).lastIndexOf(" ");
   const end = space > CHARACTERS_MIN ? space : CHARACTERS_MAX;
-  return { provisional: `${trimmed(letters.slice(0, end).join(""))}…` };
-}
-
-/** Trims white space as the server does, which is not quite what `trim` takes for it. */
-function trimmed(line: string): string {
-  return line.replace(/^\p{White_Space}+|\p{White_Space}+$/gu, "");
+  return { provisional: `${trimEnd(letters.slice(0, end).join(""))}…` };
 }

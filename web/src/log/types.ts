@@ -62,7 +62,12 @@ export interface Interruption {
   offset: number;
   marker: Marker;
 }
-export type Part = Exclude<Schemas["Part"], { marker: unknown }>;
+export type Part =
+  | Exclude<Schemas["Part"], { marker: unknown } | { call: unknown }>
+  | { call: Omit<Extract<Schemas["Part"], { call: unknown }>["call"], "state"> & { state: CallProgress } }
+  /** A part that this version does not know. */
+  | { newer: object };
+export type CallProgress = Schemas["CallProgress"] | "newer";
 export type MarkerKind = Schemas["MarkerKind"] | "output_limit" | "other";
 export type Marker = Omit<Schemas["Marker"], "kind"> & { kind: MarkerKind; reason?: InterruptReason };
 export type Delivery = Schemas["Delivery"] & { notified?: number | null };

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { EMPTY } from "./empty";
 import { fold } from "./fold";
-import type { Entry, Event } from "./types";
+import type { Entry, Event, TagState } from "./types";
 import { view } from "./view";
 
 /** A log of these events. */
@@ -42,6 +42,20 @@ test.each(["eclipse", { eclipse: { at: 1 } }])(
     expect([state.pinned, state.archived, state.trashed]).toEqual([false, false, false]);
     expect(state.deliveries?.[0]?.outcome).toEqual(other);
     expect(state.needs).toBeNull();
+  },
+);
+
+test.each(["eclipse", { eclipse: { held: "" } }])(
+  "text that follows an unknown tag state is shown: %j",
+  (other) => {
+    const before = fold(EMPTY, log(posted("one"), { run_started: { turn: 1, cause: "message" } }));
+    const turns = before.turns.map((turn) => ({
+      ...turn,
+      runs: turn.runs.map((run) => ({ ...run, tags: other as TagState })),
+    }));
+    const event = { text_added: { run: 2, text: "herons" } } as Event;
+    const state = fold({ ...before, turns }, [{ seq: 3, time: 3, event }]);
+    expect(view(state).turns[0]?.answer?.parts).toEqual([{ text: "herons" }]);
   },
 );
 

@@ -5,7 +5,8 @@ import { answers } from "./fold";
 import { marker } from "./marker";
 import { joined } from "./parts";
 import { titleText } from "./title";
-import type { Run, State, Turn, TurnView, Usage, View } from "./types";
+import type { Part, Run, State, Turn, TurnView, View } from "./types";
+import { plus } from "./usage";
 import { variant } from "./variants";
 
 /** Interruptions without new output in between, after which an answer does not resume by itself. */
@@ -16,7 +17,7 @@ const turnViews = new WeakMap<Turn, TurnView>();
 export function view(state: State): View {
   const turns = state.turns.map((turn) => {
     const shown = turnView(turn);
-    const recovering = state.recovering.find(
+    const recovering = state.recovering.findLast(
       (known) => known.turn === shown.turn && known.run === shown.marker?.run,
     );
     if (recovering === undefined || shown.marker == null) return shown;
@@ -26,10 +27,9 @@ export function view(state: State): View {
   const owed = state.memory.segments.flatMap(({ owner, first, last, error }) =>
     owner == null ? [] : [{ owner, turns: last - first + 1, ...(error == null ? {} : { error }) }],
   );
-  const title = state.title;
   return {
     seq: state.link.seq,
-    title: title == null ? null : titleText(title),
+    title: titleText(state.title),
     created_at: state.created_at,
     active_at: state.active_at,
     pinned: state.pinned,
@@ -54,7 +54,9 @@ export function view(state: State): View {
 
 /** Whether the newest run was interrupted so often without output in between that it no longer resumes by itself. */
 function isStuck(state: State): boolean {
-  if (state.open_run != null || state.interrupted_in_a_row < INTERRUPTED_IN_A_ROW_MAX) return false;
+  // A branch, an undo or another chosen answer settled it.
+  if (state.open_run != null || state.needs !== "interrupted" || state.trashed) return false;
+  if (state.interrupted_in_a_row < INTERRUPTED_IN_A_ROW_MAX) return false;
   const turn = state.turns.at(-1);
   const runs = turn === undefined ? [] : shownRuns(turn);
   const newest = Math.max(...(turn?.runs ?? []).map(({ id }) => id));
@@ -67,10 +69,38 @@ function shownRuns(turn: Turn): Run[] {
   return answers(turn).find((runs) => runs.some((run) => run.id === turn.chosen)) ?? [];
 }
 
-/** The view of one turn, without the bookkeeping of a recovery. */
+/** The view of one turn, without the bookkeeping of a recovery. Of a turn that this version cannot read, its words. */
 export function turnView(turn: Turn): TurnView {
   const known = turnViews.get(turn);
   if (known !== undefined) return known;
+  let shown: TurnView;
+  try {
+    shown = wholeTurn(turn);
+  } catch {
+    shown = wordsOf(turn);
+  }
+  turnViews.set(turn, shown);
+  return shown;
+}
+
+/** A turn with the text and reasoning of its newest run alone. */
+function wordsOf(turn: Turn): TurnView {
+  const run = turn.runs.at(-1);
+  const texts = (run?.pieces ?? []).flatMap((piece): Part[] => {
+    const [text, reasoning] = [variant(piece, "text"), variant(piece, "reasoning")];
+    return text !== undefined ? [{ text }] : reasoning !== undefined ? [{ reasoning }] : [];
+  });
+  return {
+    turn: turn.id,
+    posted_at: turn.posted_at,
+    message: turn.message,
+    answer: run === undefined ? null : { run: run.id, parts: texts, complete: run.end === "completed" },
+    marker: null,
+    alternatives: turn.runs.map(({ id }) => id),
+  };
+}
+
+function wholeTurn(turn: Turn): TurnView {
   const all = answers(turn);
   const runs = shownRuns(turn);
   const { parts, interruptions } = joined(runs);
@@ -78,7 +108,7 @@ export function turnView(turn: Turn): TurnView {
   const last = runs.at(-1);
   const usage = runs.map((run) => run.usage).reduce(plus, { input_tokens: 0, output_tokens: 0 });
   const used = usage.input_tokens + usage.output_tokens + (usage.cost_micros ?? 0) > 0;
-  const shown: TurnView = {
+  return {
     turn: turn.id,
     posted_at: turn.posted_at,
     message: turn.message,
@@ -94,16 +124,5 @@ export function turnView(turn: Turn): TurnView {
     marker: last === undefined ? null : marker(last),
     alternatives: all.flatMap((runs) => (runs[0] === undefined ? [] : [runs[0].id])),
     ...(used ? { usage } : {}),
-  };
-  turnViews.set(turn, shown);
-  return shown;
-}
-
-function plus(one: Usage, other: Usage): Usage {
-  const cost_micros = (one.cost_micros ?? 0) + (other.cost_micros ?? 0);
-  return {
-    input_tokens: one.input_tokens + other.input_tokens,
-    output_tokens: one.output_tokens + other.output_tokens,
-    ...(cost_micros === 0 ? {} : { cost_micros }),
   };
 }

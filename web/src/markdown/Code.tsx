@@ -3,7 +3,7 @@
 import { i18n } from "@lingui/core";
 import { useEffect, useState, type ReactNode } from "react";
 
-import { copy } from "../shell/copy";
+import { copyOrNotify } from "../shell/copy";
 import { colour, colours } from "./colours";
 import { diffLines } from "./diff";
 import { grammarFor, type Run } from "./kinds";
@@ -26,6 +26,7 @@ export function Code({ language, text, closed }: CodeProps) {
       </figcaption>
       {/* Code that scrolls can be reached by keyboard. */}
       <pre
+        dir="ltr"
         tabIndex={0}
         role="group"
         aria-label={language === "" ? i18n.t("Code") : i18n.t("Code, {language}", { language })}
@@ -48,7 +49,7 @@ export function CopyButton({ text }: { text: string }) {
     <button
       type="button"
       className="btn sm ghost"
-      onClick={() => void copy(text).then(() => setCopied(true))}
+      onClick={() => void copyOrNotify(text).then(setCopied)}
       onBlur={() => setCopied(false)}
     >
       {copied ? i18n.t("Copied") : i18n.t("Copy")}

@@ -50,6 +50,7 @@ export function Diagram({ text, closed }: CodeProps) {
       )}
       {/* Kept in the page: what was shown once never shrinks. */}
       <pre
+        dir="ltr"
         tabIndex={0}
         role="group"
         aria-label={i18n.t("Code, {language}", { language: LANGUAGE })}

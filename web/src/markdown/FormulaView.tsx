@@ -15,7 +15,8 @@ export function FormulaView({ token }: { token: Formula }) {
   const { raw, text, display, closed } = token;
   const [drawn, setDrawn] = useState(false);
   const place = useRef<HTMLSpanElement>(null);
-  const wanted = closed && !useContext(Growing);
+  const growing = useContext(Growing);
+  const wanted = closed && !growing;
   useLayoutEffect(() => {
     const element = place.current;
     if (!wanted || element === null) return;
@@ -37,6 +38,7 @@ export function FormulaView({ token }: { token: Formula }) {
   return (
     <span
       className={display ? "formula display" : "formula"}
+      dir="ltr"
       // Formulas that scroll can be reached by keyboard.
       {...(across ? { tabIndex: 0, role: "group", "aria-label": i18n.t("Formula") } : {})}
     >

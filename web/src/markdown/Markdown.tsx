@@ -2,15 +2,18 @@
 
 import { i18n } from "@lingui/core";
 import type { Token, Tokens } from "marked";
-import { Fragment, memo, useContext, useRef, type ReactNode } from "react";
+import { Fragment, memo, useContext, useState, type ReactNode } from "react";
 
 import { Cuts } from "../conversation/Cuts";
 import type { Interruption, Marker } from "../log/types";
+import { ErrorBoundary } from "../shell/ErrorBoundary";
 import { Code } from "./Code";
 import { Diagram } from "./Diagram";
 import { FormulaView, Growing } from "./FormulaView";
+import { inline, plain } from "./Inline";
 import { NOTHING, grow, isClosed, type Block, type Blocks } from "./blocks";
 import type { Formula } from "./maths";
+import { unixLines } from "./reader";
 
 interface Props {
   text: string;
@@ -21,21 +24,50 @@ interface Props {
 
 /** Prose; that of a live answer may still grow at its end. */
 export function Markdown({ text, live = false, cuts = [] }: Props) {
-  const known = useRef<Blocks>(NOTHING);
-  known.current = grow(known.current, text);
-  const { settled, open } = known.current;
+  const { settled, open } = useBlocks(text);
   const blocks = [...settled, ...open];
   const knots = knotsOf(text, blocks, cuts);
   return (
     <div className="prose">
       {blocks.map((block, at) => (
-        <Growing key={block.at} value={live && at === blocks.length - 1}>
-          <Cuts of={knots.get(block) ?? []} />
-          <OneBlock block={block} />
-        </Growing>
+        <PlacedBlock
+          key={block.at}
+          block={block}
+          growing={live && at === blocks.length - 1}
+          knots={knots.get(block) ?? NO_KNOTS}
+        />
       ))}
     </div>
   );
+}
+
+const NO_KNOTS: readonly Marker[] = [];
+
+interface PlacedProps {
+  block: Block;
+  growing: boolean;
+  knots: readonly Marker[];
+}
+
+/** A block with the knots before it. The same element while it is open and when it is settled: nothing is drawn anew. */
+const PlacedBlock = memo(function PlacedBlock({ block, growing, knots }: PlacedProps) {
+  return (
+    <Growing value={growing}>
+      <Cuts of={knots} />
+      <ErrorBoundary of={block} fallback={() => <Raw text={block.token.raw} />}>
+        <OneBlock block={block} />
+      </ErrorBoundary>
+    </Growing>
+  );
+});
+
+/** The blocks of a text. They depend on the text alone: those of its last version only save work. */
+function useBlocks(text: string): Blocks {
+  const [known, setKnown] = useState(NOTHING);
+  const blocks = grow(known, text);
+  // React repeats this render at once with the new state, and drops the state of a render that it discards.
+  if (blocks !== known) setKnown(blocks);
+  return blocks;
 }
 
 /** The block in which each interruption happened. */
@@ -46,7 +78,7 @@ function knotsOf(
 ): Map<Block, Marker[]> {
   const knots = new Map<Block, Marker[]>();
   for (const { offset, marker } of cuts) {
-    const end = placeOf(text, offset);
+    const end = unixLines(text.slice(0, placeOf(text, offset))).length;
     const block = blocks.findLast(({ at }) => at < end) ?? blocks[0];
     if (block !== undefined) knots.set(block, [...(knots.get(block) ?? []), marker]);
   }
@@ -65,23 +97,27 @@ function placeOf(text: string, characters: number): number {
   return place;
 }
 
-/** The same element while it is open and when it is settled, so that nothing is drawn anew. */
+/** Apart from what frames it, so that the boundary around it holds when it fails. */
 const OneBlock = memo(function OneBlock({ block }: { block: Block }) {
-  return draw(block.token);
+  return draw(block.token, "auto");
 });
 
-function draw(token: Token): ReactNode {
+/**
+ * A block. Without a direction it has that of the item or quotation around it, whose own `auto` looks only at text that
+ * has no direction yet.
+ */
+function draw(token: Token, dir?: "auto"): ReactNode {
   switch (token.type) {
     case "heading":
-      return <Heading depth={(token as Tokens.Heading).depth}>{inline(token)}</Heading>;
+      return <Heading token={token as Tokens.Heading} dir={dir} />;
     case "paragraph":
-      return <p>{inline(token)}</p>;
+      return <p dir={dir}>{inline(token)}</p>;
     case "text":
       return "tokens" in token && token.tokens !== undefined ? <>{inline(token)}</> : plain(token);
     case "code":
       return code(token as Tokens.Code);
     case "blockquote":
-      return <blockquote>{blocks((token as Tokens.Blockquote).tokens)}</blockquote>;
+      return <blockquote dir="auto">{blocks((token as Tokens.Blockquote).tokens)}</blockquote>;
     case "list":
       return <List token={token as Tokens.List} />;
     case "table":
@@ -91,14 +127,14 @@ function draw(token: Token): ReactNode {
     case "hr":
       return <hr />;
     case "html":
-      return <p className="raw">{token.raw}</p>;
+      return <Raw text={token.raw} />;
     case "space":
     case "def":
     // The box of a task stands at the beginning of its item.
     case "checkbox":
       return null;
     default:
-      return <p>{token.raw}</p>;
+      return <Raw text={token.raw} />;
   }
 }
 
@@ -107,9 +143,18 @@ function blocks(tokens: readonly Token[]): ReactNode {
 }
 
 /** Headings of an answer stand below the page's own. */
-function Heading({ depth, children }: { depth: number; children: ReactNode }) {
-  const Level = (["h3", "h4", "h5", "h6"] as const)[Math.min(depth, 4) - 1] ?? "h6";
-  return <Level>{children}</Level>;
+function Heading({ token, dir }: { token: Tokens.Heading; dir: "auto" | undefined }) {
+  const Level = (["h3", "h4", "h5", "h6"] as const)[Math.min(token.depth, 4) - 1] ?? "h6";
+  return <Level dir={dir}>{inline(token)}</Level>;
+}
+
+/** Text as it was written. */
+function Raw({ text }: { text: string }) {
+  return (
+    <p className="raw" dir="auto">
+      {text}
+    </p>
+  );
 }
 
 function code(token: Tokens.Code): ReactNode {
@@ -120,24 +165,31 @@ function code(token: Tokens.Code): ReactNode {
 
 /** One without an end is no formula, and stands as it was written. */
 function formula(token: Formula): ReactNode {
-  if (!token.closed) return <p className="raw">{token.raw}</p>;
+  if (!token.closed) return <Raw text={token.raw} />;
   return <FormulaView token={token} />;
 }
 
 function List({ token }: { token: Tokens.List }) {
   const items = token.items.map((item, at) => (
-    <li key={at} className={item.task ? "task" : undefined}>
-      {item.task && (
-        <input type="checkbox" checked={item.checked ?? false} disabled aria-label={i18n.t("Task")} />
-      )}
-      <GrowsAtEnd last={at === token.items.length - 1}>
-        {item.task ? <div>{blocks(item.tokens)}</div> : blocks(item.tokens)}
-      </GrowsAtEnd>
-    </li>
+    <Item key={at} item={item} last={at === token.items.length - 1} />
   ));
   if (!token.ordered) return <ul>{items}</ul>;
   return <ol start={token.start === "" ? undefined : token.start}>{items}</ol>;
 }
+
+/** An item is the same token until it changes, so of a list that grows only the end is drawn anew. */
+const Item = memo(function Item({ item, last }: { item: Tokens.ListItem; last: boolean }) {
+  return (
+    <li className={item.task ? "task" : undefined} dir="auto">
+      {item.task && (
+        <input type="checkbox" checked={item.checked ?? false} disabled aria-label={i18n.t("Task")} />
+      )}
+      <GrowsAtEnd last={last}>
+        {item.task ? <div>{blocks(item.tokens)}</div> : blocks(item.tokens)}
+      </GrowsAtEnd>
+    </li>
+  );
+});
 
 /** Of a list that grows only the last item does. */
 function GrowsAtEnd({ last, children }: { last: boolean; children: ReactNode }) {
@@ -146,28 +198,15 @@ function GrowsAtEnd({ last, children }: { last: boolean; children: ReactNode }) 
 }
 
 function Table({ token }: { token: Tokens.Table }) {
-  const cell = (align: Tokens.TableCell["align"]) => (align === null ? undefined : { textAlign: align });
   return (
     <div className="table" tabIndex={0} role="group" aria-label={i18n.t("Table")}>
       <table>
         <thead>
-          <tr>
-            {token.header.map((head, at) => (
-              <th key={at} style={cell(head.align)}>
-                {inline(head)}
-              </th>
-            ))}
-          </tr>
+          <Row cells={token.header} />
         </thead>
         <tbody>
-          {token.rows.map((row, at) => (
-            <tr key={at}>
-              {row.map((data, column) => (
-                <td key={column} style={cell(data.align)}>
-                  {inline(data)}
-                </td>
-              ))}
-            </tr>
+          {token.rows.map((cells, at) => (
+            <Row key={at} cells={cells} />
           ))}
         </tbody>
       </table>
@@ -175,78 +214,17 @@ function Table({ token }: { token: Tokens.Table }) {
   );
 }
 
-function inline(token: { tokens?: Token[] | undefined }): ReactNode {
-  return (token.tokens ?? []).map((child, at) => <Fragment key={at}>{span(child)}</Fragment>);
-}
-
-function span(token: Token): ReactNode {
-  switch (token.type) {
-    case "strong":
-      return <strong>{inline(token as Tokens.Strong)}</strong>;
-    case "em":
-      return <em>{inline(token as Tokens.Em)}</em>;
-    case "del":
-      return <del>{inline(token as Tokens.Del)}</del>;
-    case "codespan":
-      return <code>{(token as Tokens.Codespan).text}</code>;
-    case "formula":
-      return <FormulaView token={token as Formula} />;
-    case "br":
-      return <br />;
-    case "checkbox":
-      return null;
-    case "link":
-      return <Link token={token as Tokens.Link} />;
-    case "image":
-      return <Image token={token as Tokens.Image} />;
-    case "text":
-    case "escape":
-      return "tokens" in token && token.tokens !== undefined ? inline(token) : plain(token);
-    default:
-      return token.raw;
-  }
-}
-
-/** A token's words, without the escapes that the reader of markdown adds for HTML. */
-function plain(token: Token): string {
-  return "text" in token && typeof token.text === "string" ? unescaped(token.text) : token.raw;
-}
-
-function unescaped(text: string): string {
-  const entities: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
-  return text.replace(/&(amp|lt|gt|quot|#39);/g, (whole, name: string) => entities[name] ?? whole);
-}
-
-const SCHEMES = new Set(["http:", "https:", "mailto:"]);
-
-/** An address that may be gone to; anything else is shown as text. */
-export function safeAddress(text: string): string | undefined {
-  try {
-    const url = new URL(text);
-    return SCHEMES.has(url.protocol) ? url.href : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function Link({ token }: { token: Tokens.Link }) {
-  const href = safeAddress(token.href);
-  if (href === undefined) return <>{token.raw}</>;
+const Row = memo(function Row({ cells }: { cells: readonly Tokens.TableCell[] }) {
   return (
-    <a href={href} target="_blank" rel="noopener noreferrer nofollow">
-      {inline(token)}
-    </a>
+    <tr>
+      {cells.map((cell, at) => {
+        const Cell = cell.header ? "th" : "td";
+        return (
+          <Cell key={at} dir="auto" style={cell.align === null ? undefined : { textAlign: cell.align }}>
+            {inline(cell)}
+          </Cell>
+        );
+      })}
+    </tr>
   );
-}
-
-/** A picture from elsewhere tells its host who reads: its address is shown, and nothing is fetched. */
-function Image({ token }: { token: Tokens.Image }) {
-  const href = safeAddress(token.href);
-  const name = token.text === "" ? i18n.t("Picture") : token.text;
-  if (href === undefined) return <>{token.raw}</>;
-  return (
-    <a className="picture" href={href} target="_blank" rel="noopener noreferrer nofollow">
-      {name} ({new URL(href).host})
-    </a>
-  );
-}
+});

@@ -1,12 +1,16 @@
-// Markdown that grows: only what stands behind the last settled block is read again. The last two blocks stay open,
-// because what follows may still change them (a list becomes loose, a line becomes a heading).
+// Markdown that grows: only what stands behind the last settled block, item or row is lexed again. The last three of them
+// stay open, because what follows may still change them (a line becomes a heading, an item goes on). The blocks are those
+// that lexing the whole text gives; the blocks of its beginning only save work and keep the identity of what is unchanged.
 
-import type { Token, Tokens } from "marked";
+import type { Links, Token, Tokens } from "marked";
 
-import { reader } from "./maths";
+import { childrenOf, headOf, joined, type Head } from "./head";
+import { NO_LINKS, lexBlocks, lexWords, unixLines, withDefinitions } from "./reader";
+import { changedLabels, mayRefer } from "./references";
+import { share } from "./share";
 
 export interface Block {
-  /** Where it begins in the text: its name for as long as the text only grows. */
+  /** Where it begins in the text, with line feeds only: its name for as long as the text only grows. */
   at: number;
   token: Token;
 }
@@ -15,35 +19,125 @@ export interface Blocks {
   text: string;
   settled: readonly Block[];
   open: readonly Block[];
-  /** How much of the text the settled blocks take. */
+  /** How much of the text is settled. */
   end: number;
+  /** The settled beginning of the first open block. */
+  head: Head | undefined;
+  /** The definitions in what is settled. */
+  defined: Links;
+  /** The definitions in the whole text. */
+  links: Links;
 }
 
-export const NOTHING: Blocks = { text: "", settled: [], open: [], end: 0 };
+export const NOTHING: Blocks = {
+  text: "",
+  settled: [],
+  open: [],
+  end: 0,
+  head: undefined,
+  defined: NO_LINKS,
+  links: NO_LINKS,
+};
 
-const OPEN_BLOCKS = 2;
+/** How many blocks, items or rows stay open: a paragraph ends before a table, which takes two more lines to tell. */
+const OPEN = 3;
 
 /** The blocks of a text, going on from those of its beginning. */
-export function grow(before: Blocks, text: string): Blocks {
+export function grow(before: Blocks, source: string): Blocks {
+  const text = unixLines(source);
   if (text === before.text) return before;
   // The whole beginning is compared each time; `startsWith` does that letter by letter, which a long answer would feel.
   const goesOn = text.slice(0, before.text.length) === before.text;
-  const settled = goesOn ? before.settled : [];
-  const end = goesOn ? before.end : 0;
+  return extend(goesOn ? before : NOTHING, text);
+}
+
+function extend(before: Blocks, text: string): Blocks {
+  const { head, end, defined } = before;
+  const lead = head?.lead ?? "";
+  const lexer = lexBlocks(lead + text.slice(end));
+  const links = withDefinitions(defined, lexer.tokens);
+  const changed = changedLabels(before.links, links);
+  if (head !== undefined && mayRefer(text.slice(head.at, end), changed))
+    return extend(withoutHead(before, head), text);
+  lexWords(lexer, links);
+  const blocks = placed(lexer.tokens, end - lead.length);
+  if (head !== undefined) {
+    const token = joined(text, head, blocks[0]?.token);
+    if (token === undefined) return extend(withoutHead(before, head), text);
+    blocks[0] = { at: head.at, token };
+  }
+  const open = blocks.map((block) => sharedWith(before.open, block));
+  const settled = relinked(before, text, changed, links);
+  return settle({ text, settled, open, end, head, defined, links });
+}
+
+/** The state in which the list or table is lexed from its beginning. */
+function withoutHead(before: Blocks, { at }: Head): Blocks {
+  return { ...before, end: at, head: undefined };
+}
+
+/** Tokens with their places in the text. */
+function placed(tokens: readonly Token[], from: number): Block[] {
   const blocks: Block[] = [];
-  let at = end;
-  for (const token of reader.lexer(text.slice(end))) {
+  let at = from;
+  for (const token of tokens) {
     if (token.type !== "space") blocks.push({ at, token });
     at += token.raw.length;
   }
-  const keep = Math.max(0, blocks.length - OPEN_BLOCKS);
-  const open = blocks.slice(keep);
+  return blocks;
+}
+
+function sharedWith(before: readonly Block[], block: Block): Block {
+  const same = before.find(({ at }) => at === block.at);
+  return same === undefined ? block : share(same, block);
+}
+
+/** The settled blocks, with those lexed again that refer to labels whose definitions changed. */
+function relinked(before: Blocks, text: string, changed: readonly string[], links: Links): readonly Block[] {
+  const { settled, open, end } = before;
+  if (changed.length === 0) return settled;
+  return settled.map((block, place) => {
+    const next = settled[place + 1] ?? open[0];
+    const source = text.slice(block.at, next?.at ?? end);
+    if (!mayRefer(source, changed)) return block;
+    const lexer = lexBlocks(source);
+    lexWords(lexer, links);
+    const token = lexer.tokens[0];
+    return token === undefined ? block : share(block, { at: block.at, token });
+  });
+}
+
+/** Settles all but the last open blocks, items and rows. */
+function settle(blocks: Blocks): Blocks {
+  const { text, settled, open } = blocks;
+  const { place, count } = firstToStayOpen(open);
+  const block = open[place];
+  if (block === undefined) return blocks;
+  const head = count === 0 ? undefined : headOf(text, block.at, block.token, count);
+  const ready = open.slice(0, place).map(({ token }) => token);
+  const items = block.token.type === "list" ? (block.token as Tokens.List).items.slice(0, count) : [];
   return {
-    text,
-    settled: keep === 0 ? settled : [...settled, ...blocks.slice(0, keep)],
-    open,
-    end: open[0]?.at ?? end,
+    ...blocks,
+    settled: [...settled, ...open.slice(0, place)],
+    open: open.slice(place),
+    end: head?.end ?? block.at,
+    head,
+    defined: withDefinitions(blocks.defined, [...ready, ...items]),
   };
+}
+
+/** The first open block that does not settle, and how many of its children do. */
+function firstToStayOpen(open: readonly Block[]): { place: number; count: number } {
+  let left = OPEN;
+  let place = open.length;
+  while (place > 0) {
+    place -= 1;
+    const children = childrenOf((open[place] as Block).token).length;
+    if (children >= left) return { place, count: children - left };
+    left -= Math.max(1, children);
+    if (left === 0) break;
+  }
+  return { place, count: 0 };
 }
 
 /** Whether a block of code can grow no more: its last line is a fence like its first. */

@@ -1,7 +1,7 @@
 import type { Token, Tokens } from "marked";
 import { describe, expect, it } from "vitest";
 
-import { reader } from "./maths";
+import { reader } from "./reader";
 
 /** The formulas of a text, blocks of their own in brackets, those without an end with a question mark. */
 function formulas(text: string): string[] {
@@ -11,7 +11,7 @@ function formulas(text: string): string[] {
     const { text, display, closed } = token as Tokens.Generic;
     found.push(`${display ? `[${text}]` : text}${closed ? "" : "?"}`);
   };
-  reader.walkTokens(reader.lexer(text), look);
+  void reader.walkTokens(reader.lexer(text), look);
   return found;
 }
 

@@ -1,7 +1,7 @@
 // Formulas in markdown: `$$…$$` and `\[…\]` on lines of their own, and `\(…\)`, `\[…\]`, `$$…$$` and `$…$` in a line.
 // A dollar is far more often money than a formula, so that form is read with care.
 
-import { Marked, Tokenizer, type TokenizerExtension, type Tokens } from "marked";
+import type { TokenizerExtension, Tokens } from "marked";
 
 export interface Formula extends Tokens.Generic {
   type: "formula";
@@ -45,13 +45,14 @@ function formula(raw: string, text: string, how: { display: boolean; closed: boo
   return { type: "formula", raw, text: text.trim(), ...how };
 }
 
-function beforeEmptyLine(source: string): number {
+/** The length of what stands before the first empty line. */
+export function beforeEmptyLine(source: string): number {
   const at = source.search(/\n[ \t]*\n/);
   return at < 0 ? source.length : at + 1;
 }
 
 /** Where a block of its own begins inside a paragraph. */
-function blockFormulaAt(source: string): number | undefined {
+export function blockFormulaAt(source: string): number | undefined {
   const paragraph = source.slice(0, beforeEmptyLine(source));
   for (const { index } of paragraph.matchAll(/(?<=\n) {0,3}(?:\$\$|\\\[)/g))
     if (blockFormula(source.slice(index)) !== undefined) return index;
@@ -102,7 +103,6 @@ export function inlineFormula(source: string, before: string): Formula | undefin
 const inBlocks: TokenizerExtension = {
   name: "formula",
   level: "block",
-  start: (source) => blockFormulaAt(source),
   tokenizer: (source) => blockFormula(source),
 };
 
@@ -116,15 +116,5 @@ const inLines: TokenizerExtension = {
   tokenizer: (source, tokens) => inlineFormula(source, tokens.at(-1)?.raw ?? ""),
 };
 
-/** Reads markdown with formulas. */
-export const reader = new Marked({
-  gfm: true,
-  extensions: [inBlocks, inLines],
-  tokenizer: {
-    // A line below that makes a heading of a paragraph does not reach across a formula.
-    lheading(source) {
-      const at = blockFormulaAt(source);
-      return at === undefined ? false : Tokenizer.prototype.lheading.call(this, source.slice(0, at));
-    },
-  },
-});
+/** What teaches the lexer formulas. */
+export const formulaExtensions: TokenizerExtension[] = [inBlocks, inLines];

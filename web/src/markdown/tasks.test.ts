@@ -37,3 +37,14 @@ it("puts a knot before the block in which the text was cut", () => {
   expect(blockAt(after("```js"))).toBe("figure");
   expect(blockAt(characters.length)).toBe("p");
 });
+
+it("puts a knot where the text was cut whatever its line ends are", () => {
+  const text = "one\r\n\r\ntwo\r\n\r\nthree";
+  const marker = { kind: "stopped", run: 1, at: 1, text: "" } as const;
+  const cutAt = (offset: number) =>
+    words(
+      drawn(text, [{ part: 0, offset, marker }]).replace(/<span class="cuts">.*?<\/span><\/span>/, "CUT"),
+    );
+  expect(cutAt(text.indexOf("two"))).toBe("|CUT|one|two|three|");
+  expect(cutAt(text.indexOf("two") + 1)).toBe("|one|CUT|two|three|");
+});

@@ -70,7 +70,13 @@ export function Move({ sessions }: { sessions: readonly string[] }) {
       {chosen === NEW && (
         <label>
           {i18n.t("Name of the project")}
-          <input value={name} onChange={(event) => setName(event.target.value)} required maxLength={100} />
+          <input
+            dir="auto"
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+            required
+            maxLength={100}
+          />
         </label>
       )}
     </Dialog>

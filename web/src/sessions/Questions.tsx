@@ -5,6 +5,7 @@ import { i18n } from "@lingui/core";
 import { ask } from "../api/client";
 import ShareDialog from "../share/ShareDialog";
 import { Dialog } from "../shell/Dialog";
+import { textIn } from "../shell/form";
 import { rename } from "./acts";
 import { answered, type Question } from "./asked";
 import { lineOf, look, lists, readProjects } from "./lists";
@@ -44,14 +45,14 @@ function Rename({ session }: { session: string }) {
       word={i18n.t("Rename")}
       failed={i18n.t("Couldn't rename the session: the server is unreachable.")}
       act={(form) => {
-        const name = String(form.get("name")).trim();
+        const name = textIn(form, "name");
         return name === "" || name === title ? undefined : rename(session, name);
       }}
       closed={answered}
     >
       <label>
         {i18n.t("Name of the session")}
-        <input name="name" defaultValue={title} autoFocus required />
+        <input name="name" dir="auto" defaultValue={title} autoFocus required />
       </label>
     </Dialog>
   );
@@ -92,7 +93,9 @@ function Erase({ sessions }: { sessions: readonly string[] }) {
       {count <= 5 && (
         <ul>
           {titles.map((title, at) => (
-            <li key={at}>{title}</li>
+            <li key={at} dir="auto">
+              {title}
+            </li>
           ))}
         </ul>
       )}
@@ -152,7 +155,7 @@ function ProjectName({ project }: { project?: Project }) {
           : i18n.t("Couldn't rename the project: the server is unreachable.")
       }
       act={async (form) => {
-        const name = String(form.get("name")).trim();
+        const name = textIn(form, "name");
         if (project === undefined) await makeProject(name);
         else await ask("PATCH", `/projects/${project.project}`, { body: { name } });
         readProjects();
@@ -161,7 +164,7 @@ function ProjectName({ project }: { project?: Project }) {
     >
       <label>
         {i18n.t("Name of the project")}
-        <input name="name" defaultValue={project?.name} autoFocus required maxLength={100} />
+        <input name="name" dir="auto" defaultValue={project?.name} autoFocus required maxLength={100} />
       </label>
     </Dialog>
   );

@@ -61,6 +61,7 @@ export function TagChoice({ sessions }: { sessions: readonly string[] }) {
         <label className="grow">
           {i18n.t("Add a tag")}
           <input
+            dir="auto"
             value={text}
             list={suggestions}
             autoFocus

@@ -3,10 +3,12 @@
 import { useStore } from "zustand";
 import { createStore } from "zustand/vanilla";
 
+import { readValue } from "../storage/local";
+import { onOwner, ownPlace, tryWriteOwn } from "../storage/own";
 import { apart } from "./apart";
 import type { Line } from "./types";
 
-const PLACE = "shown";
+const place = () => ownPlace("shown");
 const PAUSE = 500;
 /** What was shown longer ago than these is taken for read. */
 const SESSIONS_MAX = 1_000;
@@ -34,26 +36,26 @@ export function together(one: Shown, other: Shown): Shown {
   return { since: Math.max(since, left[1]), sessions: Object.fromEntries(newest.slice(0, SESSIONS_MAX)) };
 }
 
-// A browser may refuse to keep anything; then what this tab showed counts.
-function kept(): Shown | undefined {
-  try {
-    const text = localStorage.getItem(PLACE);
-    return text === null ? undefined : (JSON.parse(text) as Shown);
-  } catch {
-    return undefined;
-  }
+function isShown(value: unknown): value is Shown {
+  const { since, sessions } = (value ?? {}) as Partial<Shown>;
+  return typeof since === "number" && typeof sessions === "object" && sessions !== null;
 }
 
-const shown = createStore<Shown>(() => kept() ?? { since: Date.now() * 1_000, sessions: {} });
+function kept(): Shown | undefined {
+  return readValue(place(), isShown);
+}
+
+function begun(): Shown {
+  return kept() ?? { since: Date.now() * 1_000, sessions: {} };
+}
+
+const shown = createStore<Shown>(begun);
+onOwner(() => shown.setState(begun(), true));
 
 const keep = apart(PAUSE, () => {
   const known = kept();
   if (known !== undefined) shown.setState(together(shown.getState(), known), true);
-  try {
-    localStorage.setItem(PLACE, JSON.stringify(shown.getState()));
-  } catch {
-    return;
-  }
+  tryWriteOwn(place(), JSON.stringify(shown.getState()));
 });
 
 /** A session is on the screen as it is now. */
@@ -85,7 +87,7 @@ export function useUnread(line: Line): boolean {
 /** Other tabs of this device show sessions too. */
 export function hearOtherTabs(): () => void {
   const heard = ({ key }: StorageEvent) => {
-    const known = key === PLACE ? kept() : undefined;
+    const known = key === place() ? kept() : undefined;
     if (known !== undefined) shown.setState(together(shown.getState(), known), true);
   };
   window.addEventListener("storage", heard);

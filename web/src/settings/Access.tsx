@@ -2,8 +2,8 @@
 
 import { i18n } from "@lingui/core";
 
-import { signOut } from "../live/store";
 import { Problem, useDoing } from "../shell/doing";
+import { leave } from "../shell/leave";
 import { Logins } from "./Logins";
 import { Passkeys } from "./Passkeys";
 import { Password } from "./Password";
@@ -21,7 +21,7 @@ export function Access() {
           type="button"
           className="btn"
           disabled={doing.busy}
-          onClick={() => void doing.run(i18n.t("Couldn't sign out: the server is unreachable."), signOut)}
+          onClick={() => void doing.run(i18n.t("Couldn't sign out: the server is unreachable."), leave)}
         >
           {i18n.t("Sign out")}
         </button>

@@ -3,6 +3,7 @@ import { useState } from "react";
 
 import { Problem, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
+import { read, tryWrite } from "../storage/local";
 import { language, setLanguage } from "../words/language";
 import { appearance, choose, type Appearance, type TextSize, type Theme } from "./appearance";
 import { Choice, Switch } from "./Choice";
@@ -91,14 +92,14 @@ const PLACE = "notify";
 function Notifications() {
   const doing = useDoing();
   const preferred = useKnown(({ preferences }) => preferences?.notify ?? false);
-  const [on, setOn] = useState(() => (localStorage.getItem(PLACE) ?? (preferred ? "yes" : "no")) === "yes");
+  const [on, setOn] = useState(() => (read(PLACE) ?? (preferred ? "yes" : "no")) === "yes");
   const [refused, setRefused] = useState(false);
   const change = async (wanted: boolean) => {
     // The browser asks the person; what it was told holds until that is changed in the browser.
     const allowed = !wanted || (await Notification.requestPermission()) === "granted";
     setRefused(!allowed);
     if (!allowed) return;
-    localStorage.setItem(PLACE, wanted ? "yes" : "no");
+    tryWrite(PLACE, wanted ? "yes" : "no");
     setOn(wanted);
     await doing.run(i18n.t("Couldn't save: the server is unreachable."), () => prefer({ notify: wanted }));
   };

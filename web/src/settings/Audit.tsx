@@ -1,7 +1,7 @@
 // The audit trail, as sentences: what was done about people and access, and by whom.
 
 import { i18n } from "@lingui/core";
-import { useEffect, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 
 import { ask, type Schemas } from "../api/client";
 import { whenLong } from "../shell/days";
@@ -18,15 +18,19 @@ export function Audit({ people }: { people: readonly Person[] }) {
   const doing = useDoing();
   const [lines, setLines] = useState<AuditLine[]>([]);
   const [more, setMore] = useState(false);
-  const read = (before?: number) =>
-    doing.run(i18n.t("Couldn't load this: the server is unreachable."), async () => {
-      const path = before === undefined ? "/audit" : `/audit?before=${before}`;
-      const page = (await ask<{ lines: AuditLine[] }>("GET", path)).lines;
-      setLines((lines) => (before === undefined ? page : [...lines, ...page]));
-      setMore(page.length >= PAGE);
-    });
-  // What was just done about people is in it.
-  useEffect(() => void read(), [people]);
+  const { run } = doing;
+  const read = useCallback(
+    (before?: number) =>
+      run(i18n.t("Couldn't load this: the server is unreachable."), async () => {
+        const path = before === undefined ? "/audit" : `/audit?before=${before}`;
+        const page = (await ask<{ lines: AuditLine[] }>("GET", path)).lines;
+        setLines((lines) => (before === undefined ? page : [...lines, ...page]));
+        setMore(page.length >= PAGE);
+      }),
+    [run],
+  );
+  // Changes of people add lines.
+  useEffect(() => void read(), [read, people]);
   const names = new Map(people.map(({ user, name }) => [user, name]));
   return (
     <section>

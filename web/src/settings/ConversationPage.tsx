@@ -7,6 +7,7 @@ import { ask, type Schemas } from "../api/client";
 import type { Mode } from "../live/outbox";
 import { Loaded, useAsked, type Asked } from "../shell/asked";
 import { Problem, useDoing } from "../shell/doing";
+import { textIn } from "../shell/form";
 import { isOn, turn } from "../shell/remembered";
 import { useKnown } from "../shell/use";
 import { prefer } from "./preferences";
@@ -85,7 +86,7 @@ function OfServer({ settings, asked }: { settings: ServerSettings; asked: Asked<
     });
   const keep = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const text = String(new FormData(event.currentTarget).get("instructions") ?? "").trim();
+    const text = textIn(new FormData(event.currentTarget), "instructions");
     setSaved(await change({ instructions: text === "" ? null : text }));
   };
   return (

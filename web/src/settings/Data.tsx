@@ -9,6 +9,7 @@ import { lastBackup, lastVerify, spaceWords } from "../server/stateWords";
 import { Loaded, useAsked } from "../shell/asked";
 import { whenLong } from "../shell/days";
 import { Problem, useDoing } from "../shell/doing";
+import { exactTextIn } from "../shell/form";
 import { Fixed, type ServerSettings } from "./ConversationPage";
 
 type Task = Schemas["Task"];
@@ -60,7 +61,7 @@ function Retention() {
     <section>
       <h3>{i18n.t("Trash")}</h3>
       <Loaded asked={asked}>
-        {({ trash_days, set_in_environment = [] }) => (
+        {({ trash_days, set_in_environment }) => (
           <>
             <p>
               {trash_days === 0
@@ -115,7 +116,7 @@ function Copies({ server, reread }: { server: ServerFigures | undefined; reread:
     });
   const backUp = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    void begin("/server/backup", { place: String(new FormData(event.currentTarget).get("place") ?? "") });
+    void begin("/server/backup", { place: exactTextIn(new FormData(event.currentTarget), "place") });
   };
   const busy = doing.busy || running;
   return (

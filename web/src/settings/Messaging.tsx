@@ -8,6 +8,7 @@ import { ask, type Schemas } from "../api/client";
 import { Loaded, useAsked } from "../shell/asked";
 import { whenLong } from "../shell/days";
 import { Problem, useDoing } from "../shell/doing";
+import { exactTextIn } from "../shell/form";
 import { countOf } from "../shell/words";
 import { Confirm } from "./Confirm";
 
@@ -117,7 +118,7 @@ function Strangers({ gateway, again }: { gateway: Gateway; again: () => Promise<
   const approve = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
-    const code = String(new FormData(form).get("code") ?? "");
+    const code = exactTextIn(new FormData(form), "code");
     const done = await doing.run(i18n.t("Couldn't approve the request: the server is unreachable."), () =>
       ask("POST", "/gateway/approve", { body: { code } }),
     );

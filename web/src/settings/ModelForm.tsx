@@ -3,6 +3,7 @@ import { useState, type FormEvent } from "react";
 
 import { ask } from "../api/client";
 import { Problem, useDoing } from "../shell/doing";
+import { textIn } from "../shell/form";
 import { modelPath, type Model } from "./Models";
 
 const ADDRESSES = { openai: "https://api.openai.com/v1", anthropic: "https://api.anthropic.com" } as const;
@@ -16,7 +17,7 @@ interface Props {
 
 /** What is written in the form, as the server takes it. What was left empty is left to the server. */
 function bodyOf(form: FormData): Record<string, unknown> {
-  const text = (name: string) => String(form.get(name) ?? "").trim();
+  const text = (name: string) => textIn(form, name);
   const number = (name: string) => (text(name) === "" ? {} : { [name]: Number(text(name)) });
   return {
     provider: text("provider"),
@@ -37,7 +38,7 @@ export function ModelForm({ model, close, changed }: Props) {
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    const name = model?.name ?? String(form.get("name") ?? "").trim();
+    const name = model?.name ?? textIn(form, "name");
     const kept = await doing.run(i18n.t("Couldn't save: the server is unreachable."), async () => {
       await ask("PUT", modelPath(name), { body: bodyOf(form) });
       await changed();

@@ -4,7 +4,7 @@ import { i18n } from "@lingui/core";
 import { useState } from "react";
 
 import { ask, type Schemas } from "../api/client";
-import { readModels } from "../live/store";
+import { readModels } from "../live/personal";
 import { announce } from "../shell/announce";
 import { Loaded, useAsked } from "../shell/asked";
 import { Problem, Slow, useDoing } from "../shell/doing";

@@ -5,6 +5,7 @@ import { ask, type Schemas } from "../api/client";
 import { Loaded, useAsked } from "../shell/asked";
 import { dayOf } from "../shell/days";
 import { Problem, useDoing } from "../shell/doing";
+import { textIn } from "../shell/form";
 import { Confirm } from "./Confirm";
 import { canPasskeys, makePasskey, turnedAway } from "./passkey";
 
@@ -69,7 +70,7 @@ export function NewPasskey({ changed }: { changed: () => Promise<void> }) {
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
-    const name = String(new FormData(form).get("passkey") ?? "").trim();
+    const name = textIn(new FormData(form), "passkey");
     setAway(false);
     const made = await doing.run(
       i18n.t("Couldn't create the passkey: the server is unreachable."),

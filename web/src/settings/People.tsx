@@ -7,6 +7,7 @@ import { ask, type Schemas } from "../api/client";
 import { Loaded, useAsked } from "../shell/asked";
 import { dayOf } from "../shell/days";
 import { Problem, useDoing } from "../shell/doing";
+import { exactTextIn, textIn } from "../shell/form";
 import { useKnown } from "../shell/use";
 import { Audit } from "./Audit";
 import { Confirm } from "./Confirm";
@@ -136,7 +137,7 @@ function Row({ person, own, changed }: RowProps) {
 function NewPassword({ keep }: { keep: (password: string) => Promise<void> }) {
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    void keep(String(new FormData(event.currentTarget).get("password") ?? ""));
+    void keep(exactTextIn(new FormData(event.currentTarget), "password"));
   };
   return (
     <form className="form line" onSubmit={submit}>
@@ -163,9 +164,9 @@ function NewPerson({ changed }: { changed: () => Promise<void> }) {
     event.preventDefault();
     const form = event.currentTarget;
     const given = new FormData(form);
-    const password = String(given.get("password") ?? "");
+    const password = exactTextIn(given, "password");
     const body = {
-      name: String(given.get("person") ?? "").trim(),
+      name: textIn(given, "person"),
       role: given.get("role"),
       ...(password === "" ? {} : { password }),
     };

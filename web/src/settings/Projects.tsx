@@ -6,6 +6,7 @@ import { useState, type FormEvent } from "react";
 import { ask, type Schemas } from "../api/client";
 import { Loaded, useAsked } from "../shell/asked";
 import { Problem, useDoing } from "../shell/doing";
+import { textIn } from "../shell/form";
 import { useKnown } from "../shell/use";
 
 type Project = Schemas["ProjectBody"];
@@ -43,7 +44,7 @@ function ProjectForm({ project, changed }: { project: Project; changed: () => Pr
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    const text = (name: string) => String(form.get(name) ?? "").trim();
+    const text = (name: string) => textIn(form, name);
     const body = {
       model: text("model") === "" ? null : text("model"),
       instructions: text("instructions") === "" ? null : text("instructions"),
@@ -100,7 +101,7 @@ function NewProject({ changed }: { changed: () => Promise<void> }) {
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
-    const name = String(new FormData(form).get("name") ?? "").trim();
+    const name = textIn(new FormData(form), "name");
     const made = await doing.run(
       i18n.t("Couldn't create the project: the server is unreachable."),
       async () => {

@@ -5,8 +5,9 @@ import { useState, type FormEvent } from "react";
 
 import { ask } from "../api/client";
 import { Loaded, useAsked } from "../shell/asked";
-import { copy } from "../shell/copy";
+import { copy, notCopied } from "../shell/copy";
 import { Problem, useDoing } from "../shell/doing";
+import { textIn } from "../shell/form";
 import { useKnown } from "../shell/use";
 import { dayOf, whenLong } from "../shell/days";
 import { Confirm } from "./Confirm";
@@ -74,18 +75,25 @@ function facts({ scope, used_at, expires_at }: Credential): string[] {
 }
 
 function Secret({ made, close }: { made: { name: string; token: string }; close: () => void }) {
+  const [failed, setFailed] = useState(false);
+  const take = () =>
+    copy(made.token).then(
+      () => setFailed(false),
+      () => setFailed(true),
+    );
   return (
     <div className="secret" role="group" aria-label={i18n.t("The secret of {name}", { name: made.name })}>
       <p>{i18n.t("This is shown only now. Copy it to where it is used.")}</p>
       <code className="mono">{made.token}</code>
       <div className="do">
-        <button type="button" className="btn pri" onClick={() => void copy(made.token)}>
+        <button type="button" className="btn pri" onClick={() => void take()}>
           {i18n.t("Copy")}
         </button>
         <button type="button" className="btn" onClick={close}>
           {i18n.t("Done")}
         </button>
       </div>
+      {failed && <p role="alert">{notCopied()}</p>}
     </div>
   );
 }
@@ -97,7 +105,7 @@ function NewToken({ made }: { made: (token: { name: string; token: string }) => 
     event.preventDefault();
     const form = event.currentTarget;
     const given = new FormData(form);
-    const name = String(given.get("token") ?? "").trim();
+    const name = textIn(given, "token");
     const days = Number(given.get("days"));
     const body = { name, scope: given.get("scope"), ...(days > 0 ? { days } : {}) };
     const kept = await doing.run(

@@ -1,5 +1,7 @@
 // How the pages look on this device: light or dark, and how large the text is.
 
+import { read, tryWrite } from "../storage/local";
+
 export type Theme = "system" | "light" | "dark";
 export type TextSize = "small" | "normal" | "large" | "largest";
 
@@ -11,16 +13,8 @@ export interface Appearance {
 const THEMES: readonly string[] = ["light", "dark"];
 const SIZES: readonly string[] = ["small", "large", "largest"];
 
-function kept(name: string): string {
-  try {
-    return localStorage.getItem(name) ?? "";
-  } catch {
-    return "";
-  }
-}
-
 export function appearance(): Appearance {
-  const [theme, text] = [kept("theme"), kept("text")];
+  const [theme, text] = [read("theme") ?? "", read("text") ?? ""];
   return {
     theme: THEMES.includes(theme) ? (theme as Theme) : "system",
     text: SIZES.includes(text) ? (text as TextSize) : "normal",
@@ -36,10 +30,6 @@ export function show({ theme, text }: Appearance): void {
 
 /** A browser that keeps nothing shows it until the page is left. */
 export function choose(chosen: Appearance): void {
-  try {
-    for (const [name, value] of Object.entries(chosen)) localStorage.setItem(name, value);
-  } catch {
-    // It is shown all the same.
-  }
+  for (const [name, value] of Object.entries(chosen)) tryWrite(name, value);
   show(chosen);
 }

@@ -2,7 +2,7 @@
 // what it needs to know it again.
 
 import { i18n } from "@lingui/core";
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 
 import { ask, type Schemas } from "../api/client";
 import { copy } from "../shell/copy";
@@ -24,15 +24,19 @@ export default function ShareDialog({ session, closed }: Props) {
   const [made, setMade] = useState<Made>();
   const doing = useDoing();
   const path = `/sessions/${session}/shares`;
-  /** Does something, and asks which links there are then. */
-  const after = (done: string, act: () => Promise<unknown>) =>
-    doing.run(done, async () => {
-      await act();
-      setShares((await ask<{ shares: Share[] }>("GET", path)).shares);
-    });
+  /** Does something, and reads the links again. */
+  const { run } = doing;
+  const after = useCallback(
+    (failed: string, act: () => Promise<unknown>) =>
+      run(failed, async () => {
+        await act();
+        setShares((await ask<{ shares: Share[] }>("GET", path)).shares);
+      }),
+    [run, path],
+  );
   useEffect(
     () => void after(i18n.t("Couldn't load the links: the server is unreachable."), async () => undefined),
-    [path],
+    [after],
   );
   const make = () =>
     void after(i18n.t("Couldn't create the link: the server is unreachable."), async () =>

@@ -36,7 +36,9 @@ export default function Shared({ secret }: { secret: string }) {
       <header className="head">
         <Mark />
         <div className="grow">
-          <h1 className="clip">{shown}</h1>
+          <h1 className="clip" dir="auto">
+            {shown}
+          </h1>
           {!gone && <p className="sub">{i18n.t("Shared by a link, to be read.")}</p>}
         </div>
       </header>

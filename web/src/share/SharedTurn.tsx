@@ -7,6 +7,7 @@ import { memo } from "react";
 import { MarkerLine } from "../conversation/MarkerLine";
 import { Parts } from "../conversation/Parts";
 import type { Attachment, Part, TurnView } from "../log/types";
+import { variant } from "../log/variants";
 import { momentOf } from "../sidebar/times";
 import { sizeOf } from "../shell/words";
 
@@ -29,7 +30,9 @@ export const SharedTurn = memo(
             <time className="num">{momentOf(turn.posted_at)}</time>
           </div>
           <div className="said">
-            <div className="words">{turn.message.text}</div>
+            <div className="words" dir="auto">
+              {turn.message.text}
+            </div>
             <Names files={turn.message.attachments ?? []} />
           </div>
         </div>
@@ -77,7 +80,7 @@ function Names({ files }: { files: readonly Attachment[] }) {
           <span className="th">
             <FileText aria-hidden="true" />
           </span>
-          {file.name} <span className="dim">{sizeOf(file.size_bytes)}</span>
+          <bdi>{file.name}</bdi> <span className="dim">{sizeOf(file.size_bytes)}</span>
         </span>
       ))}
     </div>
@@ -85,16 +88,17 @@ function Names({ files }: { files: readonly Attachment[] }) {
 }
 
 function filesOf(part: Part): readonly Attachment[] {
-  return "steered" in part ? (part.steered.message.attachments ?? []) : [];
+  return variant(part, "steered")?.message.attachments ?? [];
 }
 
 /** On a shared page, a tool that was running may have ended since. */
 function atRest(part: Part): Part {
-  if (!("call" in part) || part.call.state !== "running") return part;
-  return { call: { ...part.call, state: "may_have_run" } };
+  const call = variant(part, "call");
+  return call?.state === "running" ? { call: { ...call, state: "may_have_run" } } : part;
 }
 
 function withoutFiles(part: Part): Part {
-  if (filesOf(part).length === 0 || !("steered" in part)) return part;
-  return { steered: { ...part.steered, message: { ...part.steered.message, attachments: [] } } };
+  const steered = variant(part, "steered");
+  if (steered === undefined || filesOf(part).length === 0) return part;
+  return { steered: { ...steered, message: { ...steered.message, attachments: [] } } };
 }

@@ -1,5 +1,5 @@
 import { i18n } from "@lingui/core";
-import { lazy, Suspense, useEffect } from "react";
+import { useEffect } from "react";
 import { Route, Switch, useLocation, useRoute } from "wouter";
 
 import { isSessionId } from "../commands/places";
@@ -10,16 +10,18 @@ import { newSession } from "../sessions/begin";
 import { Sidebar } from "../sidebar/Sidebar";
 import { VIEWS } from "../sidebar/Views";
 import { Announcer } from "./Announcer";
+import { ViewBoundary } from "./ErrorBoundary";
 import { Hello } from "./Hello";
 import { SignIn } from "./SignIn";
+import { lazily } from "./lazily";
 import { useRegions } from "./regions";
 import { useKnown } from "./use";
 
-const Settings = lazy(() => import("../settings/Settings"));
-const ServerPage = lazy(() => import("../server/ServerPage"));
-const Timeline = lazy(() => import("../timeline/Timeline"));
+const Settings = lazily(() => import("../settings/Settings"));
+const ServerPage = lazily(() => import("../server/ServerPage"));
+const Timeline = lazily(() => import("../timeline/Timeline"));
 
-const Shared = lazy(() => import("../share/Shared"));
+const Shared = lazily(() => import("../share/Shared"));
 
 export function App() {
   const user = useKnown(({ user }) => user);
@@ -28,59 +30,49 @@ export function App() {
   const [, shared] = useRoute("/shared/:secret");
   useRegions();
   if (shared !== null) {
-    return (
-      <Suspense>
-        <Shared secret={shared.secret} />
-      </Suspense>
-    );
+    return <Shared secret={shared.secret} />;
   }
   if (user === undefined) return <p className="loading">{i18n.t("Opening…")}</p>;
   if (user === null) return <SignIn />;
   return (
     <div className="app" data-route={path === "/" || path in VIEWS ? "list" : "session"}>
       <StoreStrip />
-      <Sidebar />
+      <ViewBoundary>
+        <Sidebar />
+      </ViewBoundary>
       <main className="main">
-        <Switch>
-          <Route path="/s/:session">
-            {({ session }) =>
-              isSessionId(session) ? (
-                <Conversation key={session} session={session} />
-              ) : (
-                <Nowhere why={i18n.t("This address is not that of a session.")} />
-              )
-            }
-          </Route>
-          <Route path="/s/:session/timeline">
-            {({ session }) =>
-              isSessionId(session) ? (
-                <Suspense>
+        <ViewBoundary of={path}>
+          <Switch>
+            <Route path="/s/:session">
+              {({ session }) =>
+                isSessionId(session) ? (
+                  <Conversation key={session} session={session} />
+                ) : (
+                  <Nowhere why={i18n.t("This address is not that of a session.")} />
+                )
+              }
+            </Route>
+            <Route path="/s/:session/timeline">
+              {({ session }) =>
+                isSessionId(session) ? (
                   <Timeline key={session} session={session} />
-                </Suspense>
-              ) : (
-                <Nowhere why={i18n.t("This address is not that of a session.")} />
-              )
-            }
-          </Route>
-          <Route path="/new">
-            <New />
-          </Route>
-          <Route path="/settings/:page?">
-            {({ page }) => (
-              <Suspense>
-                <Settings page={page} />
-              </Suspense>
-            )}
-          </Route>
-          <Route path="/server">
-            <Suspense>
+                ) : (
+                  <Nowhere why={i18n.t("This address is not that of a session.")} />
+                )
+              }
+            </Route>
+            <Route path="/new">
+              <New />
+            </Route>
+            <Route path="/settings/:page?">{({ page }) => <Settings page={page} />}</Route>
+            <Route path="/server">
               <ServerPage />
-            </Suspense>
-          </Route>
-          <Route>
-            <Welcome />
-          </Route>
-        </Switch>
+            </Route>
+            <Route>
+              <Welcome />
+            </Route>
+          </Switch>
+        </ViewBoundary>
       </main>
       <Announcer />
     </div>

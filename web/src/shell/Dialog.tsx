@@ -12,6 +12,8 @@ interface Props {
   act?: (form: FormData) => Promise<unknown> | undefined;
   /** The word on the button that does it. */
   word?: string;
+  /** Another answer, which cannot be taken back. */
+  or?: { word: string; act: () => Promise<unknown> };
   /** The sentence for when the server is unreachable. */
   failed?: string;
   /** The word on the button that leaves everything as it is. */
@@ -21,23 +23,26 @@ interface Props {
   closed: () => void;
 }
 
-export function Dialog({ title, children, act, word, failed, cancel, danger = false, closed }: Props) {
+export function Dialog({ title, children, act, word, or, failed, cancel, danger = false, closed }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const leave = useRef<HTMLButtonElement>(null);
   const heading = useId();
   const doing = useDoing();
   useEffect(() => {
-    dialog.current?.showModal();
-    // What cannot be taken back is not done by who only goes on typing.
+    if (dialog.current?.open === false) dialog.current.showModal();
+    // Somebody who only goes on typing must not confirm what cannot be undone.
     if (danger) leave.current?.focus();
-  }, []);
+  }, [danger]);
   const close = () => dialog.current?.close();
+  const run = async (act: () => Promise<unknown> | undefined) => {
+    if (doing.busy) return;
+    if (await doing.run(failed ?? i18n.t("Couldn't save: the server is unreachable."), async () => act()))
+      close();
+  };
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    if (doing.busy || act === undefined) return;
     const form = new FormData(event.currentTarget);
-    if (await doing.run(failed ?? i18n.t("Couldn't save: the server is unreachable."), async () => act(form)))
-      close();
+    if (act !== undefined) await run(() => act(form));
   };
   return (
     <dialog ref={dialog} className="ask" aria-labelledby={heading} onClose={closed}>
@@ -49,6 +54,16 @@ export function Dialog({ title, children, act, word, failed, cancel, danger = fa
           {act !== undefined && (
             <button type="submit" className={danger ? "btn danger" : "btn pri"} disabled={doing.busy}>
               {doing.busy ? i18n.t("Saving…") : word}
+            </button>
+          )}
+          {or !== undefined && (
+            <button
+              type="button"
+              className="btn danger"
+              disabled={doing.busy}
+              onClick={() => void run(or.act)}
+            >
+              {or.word}
             </button>
           )}
           <button ref={leave} type="button" className="btn" onClick={close}>

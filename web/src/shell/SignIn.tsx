@@ -6,6 +6,7 @@ import { useCallback, useEffect, useRef, useState, type FormEvent } from "react"
 import { ask, type Schemas } from "../api/client";
 import { begin, SIGNED_IN } from "../live/store";
 import { canOffer, canPasskeys, signInByPasskey, turnedAway } from "../settings/passkey";
+import { read } from "../storage/local";
 import { Mark } from "./Mark";
 import { why } from "./attempt";
 
@@ -47,7 +48,7 @@ export function SignIn() {
           <Mark /> Everturn
         </h1>
         <p className="dim">
-          {localStorage.getItem(SIGNED_IN) === null
+          {read(SIGNED_IN) === null
             ? i18n.t("Please sign in.")
             : i18n.t("Please sign in again. Your draft is kept.")}
         </p>

@@ -1,9 +1,56 @@
+// Copying to the clipboard. Browsers offer its interface only to pages over HTTPS; others have the older command.
+
 import { i18n } from "@lingui/core";
 
+import { spelt } from "../commands/spelling";
 import { announce } from "./announce";
+import { ui } from "./ui";
 
-/** Takes a text along, and says so for who cannot see it. */
+/**
+ * Copies a text and says so for screen readers.
+ *
+ * @throws If the browser allows neither way.
+ */
 export async function copy(text: string): Promise<void> {
-  await navigator.clipboard.writeText(text);
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch (error) {
+    if (!copyByCommand(text)) throw error;
+  }
   announce(i18n.t("Copied."));
+}
+
+/** Copies a text, or shows a notice with what to do instead. Returns whether it was copied. */
+export async function copyOrNotify(text: string): Promise<boolean> {
+  try {
+    await copy(text);
+    return true;
+  } catch {
+    const words = notCopied();
+    ui.setState({ notice: { text: words, kind: "refused" } });
+    announce(words);
+    return false;
+  }
+}
+
+export function notCopied(): string {
+  return i18n.t("Couldn't copy. Select the text and press {keys}.", { keys: spelt("Mod+c") });
+}
+
+/** The event of the command is given the text, so that the person's selection and focus stay as they are. */
+function copyByCommand(text: string): boolean {
+  let copied = false;
+  const give = (event: ClipboardEvent) => {
+    if (event.clipboardData === null) return;
+    event.clipboardData.setData("text/plain", text);
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    copied = true;
+  };
+  document.addEventListener("copy", give, { capture: true });
+  try {
+    return document.execCommand("copy") && copied;
+  } finally {
+    document.removeEventListener("copy", give, { capture: true });
+  }
 }

@@ -15,7 +15,8 @@ export function sessionName(known: From, session: string): string | undefined {
   const { fresh, list, link, sessions, unknown } = known;
   if (unknown[session] !== undefined) return undefined;
   const state = sessions[session]?.state;
-  if (state?.title != null) return titleText(state.title);
+  const title = titleText(state?.title);
+  if (title !== null) return title;
   const line = list?.find((line) => line.session === session);
   if (line?.title != null) return line.title;
   if (state !== undefined || line !== undefined || fresh[session] !== undefined) return i18n.t("New session");

@@ -8,6 +8,7 @@ import { navigate } from "wouter/use-browser-location";
 
 import { sessionIn } from "../commands/places";
 import { onLine } from "../sessions/lists";
+import { read, tryWrite } from "../storage/local";
 import { newsOf, type News } from "./news";
 
 const PLACE = "notify";
@@ -18,13 +19,13 @@ export function canNotify(): boolean {
 
 /** Whether the person wants to be told on this device, and the browser lets us. */
 export function notifies(): boolean {
-  return canNotify() && Notification.permission === "granted" && localStorage.getItem(PLACE) === "yes";
+  return canNotify() && Notification.permission === "granted" && read(PLACE) === "yes";
 }
 
 /** The browser asks the person; what it was told holds until that is changed in the browser. */
 export async function wantNotifications(): Promise<boolean> {
   const allowed = (await Notification.requestPermission()) === "granted";
-  localStorage.setItem(PLACE, allowed ? "yes" : "no");
+  tryWrite(PLACE, allowed ? "yes" : "no");
   return allowed;
 }
 

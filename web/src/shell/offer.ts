@@ -4,6 +4,7 @@
 import { useEffect } from "react";
 
 import { store } from "../live/store";
+import { read, tryWrite } from "../storage/local";
 import { answered } from "./news";
 import { canNotify } from "./notifications";
 import { ui } from "./ui";
@@ -12,13 +13,12 @@ const LATER = "notify-later";
 const LATER_MILLIS = 30 * 24 * 60 * 60 * 1_000;
 
 function mayAsk(): boolean {
-  if (!canNotify() || Notification.permission !== "default" || localStorage.getItem("notify") !== null)
-    return false;
-  return Date.now() - Number(localStorage.getItem(LATER) ?? 0) > LATER_MILLIS;
+  if (!canNotify() || Notification.permission !== "default" || read("notify") !== null) return false;
+  return Date.now() - Number(read(LATER) ?? 0) > LATER_MILLIS;
 }
 
 export function askLater(): void {
-  localStorage.setItem(LATER, String(Date.now()));
+  tryWrite(LATER, String(Date.now()));
   ui.setState({ offers: false });
 }
 

@@ -2,48 +2,25 @@
 
 import { useState } from "react";
 
+import { read, tryWrite } from "../storage/local";
+
 const PLACE = "open:";
 
 /** Whether something is open: as it was left last, wherever that was. Things that are shown already stay as they are. */
 export function useRemembered(name: string): [open: boolean, choose: (open: boolean) => void] {
-  const [open, setOpen] = useState(() => read(name));
+  const [open, setOpen] = useState(() => read(PLACE + name) === "yes");
   const choose = (open: boolean) => {
     setOpen(open);
-    write(name, open);
+    tryWrite(PLACE + name, open ? "yes" : "no");
   };
   return [open, choose];
 }
 
-// A browser may refuse to keep anything; then nothing is remembered.
-function read(name: string): boolean {
-  try {
-    return localStorage.getItem(PLACE + name) === "yes";
-  } catch {
-    return false;
-  }
-}
-
-function write(name: string, open: boolean): void {
-  try {
-    localStorage.setItem(PLACE + name, open ? "yes" : "no");
-  } catch {
-    return;
-  }
-}
-
 /** Whether something is on that is unless this device was told otherwise. */
 export function isOn(name: string): boolean {
-  try {
-    return localStorage.getItem(name) !== "no";
-  } catch {
-    return true;
-  }
+  return read(name) !== "no";
 }
 
 export function turn(name: string, on: boolean): void {
-  try {
-    localStorage.setItem(name, on ? "yes" : "no");
-  } catch {
-    return;
-  }
+  tryWrite(name, on ? "yes" : "no");
 }

@@ -3,7 +3,9 @@
 import { useStore } from "zustand";
 import { createStore } from "zustand/vanilla";
 
+import type { Unsent } from "../live/signout";
 import type { Known } from "../live/store";
+import type { Attachment } from "../log/types";
 
 export interface Notice {
   text: string;
@@ -20,8 +22,12 @@ export interface Ui {
   reveal: { session: string; turn: number } | undefined;
   /** Why the last request failed. */
   notice: Notice | undefined;
+  /** A message that goes back to the composer of its session. */
+  returned: { session: string; text: string; attachments: readonly Attachment[] } | undefined;
   /** Whether to ask if the person wants to be told of answers. */
   offers: boolean;
+  /** What would be lost by signing out, while the person is asked about it. */
+  leaving: Unsent | undefined;
   /** What lies over the page. */
   over: "palette" | "shortcuts" | undefined;
 }
@@ -30,7 +36,9 @@ export const ui = createStore<Ui>(() => ({
   editing: undefined,
   reveal: undefined,
   notice: undefined,
+  returned: undefined,
   offers: false,
+  leaving: undefined,
   over: undefined,
 }));
 

@@ -77,3 +77,8 @@ export function sizeOf(bytes: number): string {
   if (bytes < 1_000_000) return `${Math.round(bytes / 1_000)} kB`;
   return `${tenths().format(bytes / 1_000_000)} MB`;
 }
+
+/** What stands in place of something that only a newer version can show. */
+export function newerWords(): string {
+  return i18n.t("This part needs a newer page. Reload it.");
+}

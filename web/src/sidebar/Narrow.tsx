@@ -122,7 +122,9 @@ function OneProject({ project, view }: { project: Project; view: View }) {
         onClick={() => show(narrowed(view, "project", project.project))}
       >
         <Folder aria-hidden="true" />
-        <span className="clip">{project.name}</span>
+        <span className="clip" dir="auto">
+          {project.name}
+        </span>
       </button>
       <button
         type="button"

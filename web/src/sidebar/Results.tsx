@@ -99,7 +99,7 @@ function OneSession({ found, now }: { found: Found; now: number }) {
     <section className="found">
       <Link href={placeOf(session, titleHit === undefined ? first : undefined)} className="sess">
         <span />
-        <span className="t">
+        <span className="t" dir="auto">
           {titleHit === undefined ? (title ?? i18n.t("New session")) : <Marked excerpt={titleHit} />}
         </span>
         {turns.length > 0 && <span className="w num">{countOf(turns.length)}</span>}
@@ -115,7 +115,7 @@ function OneSession({ found, now }: { found: Found; now: number }) {
             {hit.run == null ? i18n.t("You") : i18n.t("Agent")}{" "}
             {hit.at != null && <span>{whenOf(hit.at, now)}</span>}
           </span>
-          <span className="text">
+          <span className="text" dir="auto">
             <Marked excerpt={hit.excerpt} />
           </span>
         </Link>

@@ -82,7 +82,7 @@ function SessionRow({ line, shelf, shown, reached, now }: Props) {
         tabIndex={tab}
       >
         <Glyph line={line} unread={unread} />
-        <span className="t" title={title}>
+        <span className="t" dir="auto" title={title}>
           {title}
         </span>
         <span className="w">

@@ -18,6 +18,7 @@ export function SearchField({ words, setWords, goDown }: Props) {
       <Glass aria-hidden="true" />
       <input
         type="search"
+        dir="auto"
         aria-label={i18n.t("Search all sessions")}
         placeholder={i18n.t("Search")}
         value={words}

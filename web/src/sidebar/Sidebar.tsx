@@ -2,18 +2,19 @@
 
 import { i18n } from "@lingui/core";
 import { Plus, Settings } from "lucide-react";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 
 import { sessionIn } from "../commands/places";
 import { useCommands } from "../commands/registry";
 import { withKeys } from "../commands/spelling";
-import { useAsked } from "../sessions/asked";
+import { closeMenu, useAsked } from "../sessions/asked";
 import { newSession } from "../sessions/begin";
 import { lineOf, useLists } from "../sessions/lists";
 import { usePicked } from "../sessions/picked";
 import { hearOtherTabs, markShown } from "../sessions/unread";
 import { Mark } from "../shell/Mark";
+import { lazily } from "../shell/lazily";
 import { useUi } from "../shell/ui";
 import { IN_THE_LIST } from "./commands";
 import { List } from "./List";
@@ -22,9 +23,9 @@ import { SaveLine } from "./SaveLine";
 import { SearchField } from "./Search";
 import { Places, show, VIEWS, Views } from "./Views";
 
-const Results = lazy(() => import("./Results"));
-const Menu = lazy(() => import("./Menu"));
-const PickedBar = lazy(() => import("./PickedBar"));
+const Results = lazily(() => import("./Results"), { loading: <div className="list" /> });
+const Menu = lazily(() => import("./Menu"), { close: closeMenu });
+const PickedBar = lazily(() => import("./PickedBar"));
 
 export function Sidebar() {
   const [path] = useLocation();
@@ -60,9 +61,7 @@ export function Sidebar() {
           <List key={JSON.stringify(view)} top={<Narrow shown={shown} />} shown={shown} />
         </>
       ) : (
-        <Suspense fallback={<div className="list" />}>
-          <Results words={sought} />
-        </Suspense>
+        <Results words={sought} />
       )}
       {shown === undefined && <Notice />}
       <Above />
@@ -117,8 +116,8 @@ function Above() {
   );
   return (
     <>
-      <Suspense>{several && <PickedBar />}</Suspense>
-      <Suspense>{menu !== undefined && <Menu asked={menu} />}</Suspense>
+      {several && <PickedBar />}
+      {menu !== undefined && <Menu asked={menu} />}
     </>
   );
 }

@@ -3,8 +3,8 @@
 import { i18n } from "@lingui/core";
 import { Link } from "wouter";
 
-import { draftHere } from "../live/fresh";
 import { useKnown } from "../shell/use";
+import { draftHere } from "../storage/drafts";
 
 export function Unsent({ shown }: { shown: string | undefined }) {
   const fresh = useKnown(({ fresh }) => fresh);

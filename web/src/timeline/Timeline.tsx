@@ -2,7 +2,7 @@
 
 import { i18n } from "@lingui/core";
 import { ArrowLeft } from "lucide-react";
-import { useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 
 import { ask } from "../api/client";
@@ -26,14 +26,17 @@ export default function Timeline({ session }: { session: string }) {
   const [next, setNext] = useState<number | null>(null);
   const [filter, setFilter] = useState<Filter>("all");
   const { run } = doing;
-  const read = (before: number | null) =>
-    run(i18n.t("Couldn't load this: the server is unreachable."), async () => {
-      const from = before === null ? "" : `&before=${before}`;
-      const page = await ask<LogPage>("GET", `/sessions/${session}/log?count=${PAGE}${from}`);
-      setEntries((entries) => (before === null ? page.entries : [...(entries ?? []), ...page.entries]));
-      setNext(page.next);
-    });
-  useEffect(() => void read(null), [session]);
+  const read = useCallback(
+    (before: number | null) =>
+      run(i18n.t("Couldn't load this: the server is unreachable."), async () => {
+        const from = before === null ? "" : `&before=${before}`;
+        const page = await ask<LogPage>("GET", `/sessions/${session}/log?count=${PAGE}${from}`);
+        setEntries((entries) => (before === null ? page.entries : [...(entries ?? []), ...page.entries]));
+        setNext(page.next);
+      }),
+    [run, session],
+  );
+  useEffect(() => void read(null), [read]);
   const days = useMemo(() => byDay(linesOf(entries ?? [], filter), dayOf), [entries, filter]);
   const filters: [Filter, string][] = [
     ["all", i18n.t("All")],
@@ -107,7 +110,11 @@ function Entry({ line }: { line: Line }) {
             <span className="dim"> {i18n.t("From {device}.", { device: line.device })}</span>
           )}
         </p>
-        {line.quote !== undefined && <blockquote className="words">{line.quote}</blockquote>}
+        {line.quote !== undefined && (
+          <blockquote className="words" dir="auto">
+            {line.quote}
+          </blockquote>
+        )}
       </div>
     </li>
   );

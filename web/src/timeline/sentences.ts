@@ -5,7 +5,7 @@ import { i18n } from "@lingui/core";
 import { withoutContinue } from "../conversation/ends";
 import type { DeliveryOutcome, Event, EventOf, InterruptReason, Message, RunEnd } from "../log/types";
 import { variant } from "../log/variants";
-import { countOf } from "../shell/words";
+import { countOf, newerWords } from "../shell/words";
 
 /** Who or what an entry is about: what filters go by. */
 export type About = "person" | "agent" | "server" | "trouble";
@@ -253,7 +253,7 @@ export function sentence(event: object): Sentence {
 }
 
 function unknown(): Sentence {
-  return server(i18n.t("Something that a newer version writes."));
+  return server(newerWords());
 }
 
 /** That another writer took the session up. */

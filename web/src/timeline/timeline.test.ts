@@ -9,7 +9,7 @@ import { sentence } from "./sentences";
 
 beforeAll(() => i18n.loadAndActivate({ locale: "en", messages: {} }));
 
-const UNKNOWN = "Something that a newer version writes.";
+const UNKNOWN = "This part needs a newer page. Reload it.";
 const message = { text: "count the herons", attachments: [] };
 
 /** One of every kind, with what is told of it. */

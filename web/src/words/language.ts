@@ -3,6 +3,7 @@
 
 import { i18n, type Messages } from "@lingui/core";
 
+import { read, tryWrite } from "../storage/local";
 import { messages as english } from "./en.po";
 
 const PLACE = "language";
@@ -35,15 +36,6 @@ export function regional(language: string, wanted: readonly string[]): string {
   return wanted.find((tag) => base(tag) === language) ?? language;
 }
 
-/** A browser may refuse to keep anything. */
-function kept(): string | null {
-  try {
-    return localStorage.getItem(PLACE);
-  } catch {
-    return null;
-  }
-}
-
 /** The language that the page speaks. */
 export function language(): Language {
   return isLanguage(i18n.locale) ? i18n.locale : "en";
@@ -54,7 +46,7 @@ export async function speak(): Promise<void> {
   // An English message without a place for a value is its own name, and is in no catalogue.
   if (import.meta.env.PROD) i18n.setMessagesCompiler((text) => [text]);
   activate("en", english);
-  const language = choose(kept(), navigator.languages);
+  const language = choose(read(PLACE), navigator.languages);
   if (language === "en") return;
   try {
     const { messages } = await CATALOGUES[language]();
@@ -74,7 +66,7 @@ function activate(language: Language, messages: Messages): void {
  * be fetched is not tried again and again.
  */
 export function setLanguage(chosen: Language): void {
-  const before = kept();
-  localStorage.setItem(PLACE, chosen);
+  const before = read(PLACE);
+  tryWrite(PLACE, chosen);
   if (chosen !== before && chosen !== language()) location.reload();
 }

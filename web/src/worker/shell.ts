@@ -1,5 +1,6 @@
-// Keeps what the page is made of, so that it opens without the server. It never touches what is asked of the server itself, and
-// asks the network first for the page. A new build drops what older ones kept, and takes over at once.
+// Caches the files of the page, so that it opens without the server. It never touches requests to the API, and asks the network
+// first for the page. A new build takes over at once. Files of older builds stay until no window is open: a tab that was
+// opened before an upgrade may still load a part of its own build.
 
 /** Both are written in by the build. */
 declare const __BUILD__: string;
@@ -16,7 +17,10 @@ interface Scope {
   addEventListener(what: "install" | "activate", act: (event: Lasting) => void): void;
   addEventListener(what: "fetch", act: (event: Asked) => void): void;
   skipWaiting(): Promise<void>;
-  clients: { claim(): Promise<void> };
+  clients: {
+    claim(): Promise<void>;
+    matchAll(options: { type: "window"; includeUncontrolled: boolean }): Promise<readonly unknown[]>;
+  };
 }
 const scope = self as unknown as Scope;
 
@@ -38,13 +42,16 @@ scope.addEventListener("install", (event) => {
 });
 
 scope.addEventListener("activate", (event) => {
-  const take = async () => {
-    const old = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== NAME);
-    await Promise.all(old.map((name) => caches.delete(name)));
-    await scope.clients.claim();
-  };
-  event.waitUntil(take());
+  event.waitUntil(dropOlder().then(() => scope.clients.claim()));
 });
+
+/** Deletes the files of older builds if no window is open that may need them. */
+async function dropOlder(): Promise<void> {
+  const windows = await scope.clients.matchAll({ type: "window", includeUncontrolled: true });
+  if (windows.length > 0) return;
+  const older = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== NAME);
+  await Promise.all(older.map((name) => caches.delete(name)));
+}
 
 scope.addEventListener("fetch", (event) => {
   const { request } = event;
@@ -52,7 +59,9 @@ scope.addEventListener("fetch", (event) => {
   if (request.method !== "GET" || origin !== location.origin || pathname.startsWith("/api/")) return;
   // A frame has a page of its own.
   if (request.mode === "navigate") {
-    if (request.destination === "document") event.respondWith(page(request));
+    if (request.destination !== "document") return;
+    event.waitUntil(dropOlder());
+    event.respondWith(page(request));
   } else if (pathname.startsWith("/assets/") || FILES.includes(pathname)) event.respondWith(asset(request));
 });
 
@@ -66,10 +75,13 @@ async function page(request: Request): Promise<Response> {
   }
 }
 
-/** The names of most hold a digest of what is in them: what is kept is right. The others came with this build. */
+/**
+ * Most names hold a digest of the contents, so a cached file is right, also one of an older build. The others came with this
+ * build.
+ */
 async function asset(request: Request): Promise<Response> {
   const cache = await caches.open(NAME);
-  const kept = await cache.match(request);
+  const kept = (await cache.match(request)) ?? (await caches.match(request));
   if (kept !== undefined) return kept;
   const answer = await fetch(request);
   if (answer.ok) await cache.put(request, answer.clone());

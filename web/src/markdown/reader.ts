@@ -1,0 +1,109 @@
+// The Markdown lexer, configured so that no block depends on text behind its end or on the blocks before it. Streamed text
+// is lexed block by block, so anything that reaches further would look different after a reload.
+
+import { Lexer, Marked, Tokenizer, type Links, type Token, type Tokens } from "marked";
+
+import { beforeEmptyLine, blockFormulaAt, formulaExtensions } from "./maths";
+
+export const reader = new Marked({
+  gfm: true,
+  extensions: formulaExtensions,
+  tokenizer: {
+    // A paragraph ends before a formula. An extension with a `start` would say so too, but then marked joins paragraphs
+    // that stand before a formula, and the blocks would depend on what comes later.
+    paragraph(source) {
+      const at = blockFormulaAt(source.slice(1));
+      return at === undefined ? false : Tokenizer.prototype.paragraph.call(this, source.slice(0, at + 1));
+    },
+    // A setext underline does not reach across a formula.
+    lheading(source) {
+      const at = blockFormulaAt(source);
+      return at === undefined ? false : Tokenizer.prototype.lheading.call(this, source.slice(0, at));
+    },
+    // A title ends before an empty line, as CommonMark requires; marked looks for its end in the whole text.
+    def(source) {
+      if (!/^ {0,3}\[/.test(source)) return undefined;
+      return Tokenizer.prototype.def.call(this, source.slice(0, beforeEmptyLine(source)));
+    },
+    // A line break that begins a line is part of a paragraph, so that the Markdown around it is read.
+    html: (source) => (/^ {0,3}<br *\/?>/i.test(source) ? undefined : false),
+    list(source) {
+      const first = this.lexer.inlineQueue.length;
+      const list = Tokenizer.prototype.list.call(this, source);
+      if (list?.items.some(({ task }) => task)) restoreWords(this.lexer, list, first);
+      return list;
+    },
+  },
+});
+
+/**
+ * Gives each queued run of words the text of its own token. marked takes the mark of a task off the last run that looks
+ * like one, which may stand in another item.
+ */
+function restoreWords(lexer: Lexer, list: Tokens.List, first: number): void {
+  const queued = new Map(lexer.inlineQueue.slice(first).map((run) => [run.tokens, run]));
+  void reader.walkTokens([list], (token) => {
+    for (const owner of token.type === "table" ? cellsOf(token as Tokens.Table) : [token as Tokens.Generic]) {
+      const run = owner.tokens && queued.get(owner.tokens);
+      if (run === undefined || typeof owner.text !== "string") continue;
+      const [mark] = run.tokens;
+      run.src = mark?.type === "checkbox" ? owner.text.slice(mark.raw.length) : owner.text;
+    }
+  });
+}
+
+function cellsOf({ header, rows }: Tokens.Table): Tokens.TableCell[] {
+  return [...header, ...rows.flat()];
+}
+
+/** A lexer with the blocks of a text; their words follow once all definitions are known. */
+export function lexBlocks(text: string): Lexer {
+  const lexer = new Lexer(reader.defaults);
+  lexer.blockTokens(text, lexer.tokens);
+  return lexer;
+}
+
+/** Lexes the words in the blocks of a lexer, with the definitions that references may use. */
+export function lexWords(lexer: Lexer, links: Links): void {
+  lexer.tokens.links = links;
+  for (const { src, tokens } of lexer.inlineQueue) {
+    // An element without an end ends with its block.
+    lexer.state.inRawBlock = false;
+    lexer.state.inLink = false;
+    lexer.inlineTokens(src, tokens);
+  }
+}
+
+export const NO_LINKS: Links = Object.freeze(Object.create(null) as Links);
+
+/** These definitions and those of some blocks; the first definition of a label wins. */
+export function withDefinitions(links: Links, tokens: readonly Token[]): Links {
+  const found = definitionsIn(tokens).filter(({ tag }) => !(tag in links));
+  if (found.length === 0) return links;
+  const all = Object.assign(Object.create(null) as Links, links);
+  for (const { tag, href, title } of found) all[tag] ??= { href, title };
+  return all;
+}
+
+function definitionsIn(tokens: readonly Token[]): Tokens.Def[] {
+  return tokens.flatMap((token) => {
+    if (!token.raw.includes("]:")) return [];
+    if (token.type === "def") return [token as Tokens.Def];
+    if (token.type === "list") return definitionsIn((token as Tokens.List).items);
+    if (token.type === "list_item" || token.type === "blockquote")
+      return definitionsIn((token as Tokens.ListItem | Tokens.Blockquote).tokens);
+    return [];
+  });
+}
+
+/** The blocks of a text that does not grow. */
+export function lex(text: string): Token[] {
+  const lexer = lexBlocks(unixLines(text));
+  lexWords(lexer, withDefinitions(NO_LINKS, lexer.tokens));
+  return [...lexer.tokens];
+}
+
+/** A text with line feeds only: places in a text are counted in these. */
+export function unixLines(text: string): string {
+  return text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
+}

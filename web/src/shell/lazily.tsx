@@ -1,0 +1,105 @@
+// Parts of the page that load on first use. A part that cannot be loaded says so, and loads when the server is back.
+
+import { i18n } from "@lingui/core";
+import { Suspense, use, useEffect, useState, type ComponentType, type ReactNode } from "react";
+
+import { ErrorBoundary, ViewFailed, type Failure } from "./ErrorBoundary";
+
+/** Pauses between attempts, in milliseconds; the last one repeats. */
+const PAUSES = [500, 1_000, 2_000, 5_000];
+/** A part that takes longer than this is late, in milliseconds. */
+const LATE = 700;
+
+interface Module<Props> {
+  default: ComponentType<Props>;
+}
+
+interface Options<Props> {
+  /** Closes a part that opens over the page. */
+  close?: (props: Props) => void;
+  /** Renders while the part loads. */
+  loading?: ReactNode;
+}
+
+/** Returns a component that loads on first use, and retries until it is loaded. */
+export function lazily<Props extends object>(
+  load: () => Promise<Module<Props>>,
+  { close, loading }: Options<Props> = {},
+): ComponentType<Props> {
+  let module: Promise<Module<Props>> | undefined;
+  function Loaded(props: Props) {
+    const { default: Part } = use((module ??= insist(load)));
+    return <Part {...props} />;
+  }
+  return function Lazy(props: Props) {
+    const leave = close === undefined ? undefined : () => close(props);
+    return (
+      <ErrorBoundary fallback={(failure) => <Failed {...failure} close={leave} />}>
+        <Suspense fallback={<Late close={leave}>{loading}</Late>}>
+          <Loaded {...props} />
+        </Suspense>
+      </ErrorBoundary>
+    );
+  };
+}
+
+/** Loads a module, and tries again after a pause or when the browser is online. */
+export async function insist<T>(load: () => Promise<T>, pauses: readonly number[] = PAUSES): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await load();
+    } catch {
+      await pause(pauses[Math.min(attempt, pauses.length - 1)] ?? 0);
+    }
+  }
+}
+
+function pause(length: number): Promise<void> {
+  return new Promise((done) => {
+    const end = () => {
+      clearTimeout(timer);
+      removeEventListener("online", end);
+      done();
+    };
+    const timer = setTimeout(end, length);
+    addEventListener("online", end);
+  });
+}
+
+function Failed({ close, ...failure }: Failure & { close: (() => void) | undefined }) {
+  if (close === undefined) return <ViewFailed {...failure} />;
+  return (
+    <div className="late over" role="alert">
+      <p>{i18n.t("This part of the page ran into a problem. Nothing you typed is lost.")}</p>
+      <div className="do">
+        <button type="button" className="btn sm" onClick={close}>
+          {i18n.t("Close")}
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function Late({ close, children }: { close?: (() => void) | undefined; children: ReactNode }) {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), LATE);
+    return () => clearTimeout(timer);
+  }, []);
+  if (!late) return children;
+  return (
+    <div className={close === undefined ? "late" : "late over"} role="status">
+      <p>{i18n.t("This part of the page isn't loaded yet. It opens when the server can be reached.")}</p>
+      <div className="do">
+        {close !== undefined && (
+          <button type="button" className="btn sm" onClick={close}>
+            {i18n.t("Close")}
+          </button>
+        )}
+        <button type="button" className="btn sm ghost" onClick={() => location.reload()}>
+          {i18n.t("Reload")}
+        </button>
+      </div>
+    </div>
+  );
+}

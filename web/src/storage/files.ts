@@ -1,0 +1,68 @@
+// Files that go with the next message of a session. A file that is not whole on the server yet is kept on this device.
+
+import { Database } from "./database";
+import { hasTexts, readValue, remove } from "./local";
+import { owner, placeOf, placesOf, tryWriteOwn } from "./own";
+
+export interface Upload {
+  id: string;
+  name: string;
+  media_type: string;
+  size_bytes: number;
+  /** What the server calls it, once it was begun. */
+  upload?: string;
+  /** Bytes that the server has. */
+  sent: number;
+  /** What a message names, once it is whole. */
+  blob?: string;
+  problem?: string;
+}
+
+function areUploads(value: unknown): value is Upload[] {
+  return Array.isArray(value) && value.every((file) => hasTexts(file, "id", "name", "media_type"));
+}
+
+const place = (session: string) => placeOf(owner(), "files", session);
+const database = () => new Database(owner());
+/** Ids of an older layout begin with the kind. */
+const keyOf = (id: string) => id.replace(/^file:/, "");
+
+export function readUploads(session: string): Upload[] {
+  return readValue(place(session), areUploads) ?? [];
+}
+
+export function keepUploads(session: string, uploads: readonly Upload[]): void {
+  if (uploads.length === 0) remove(place(session));
+  else tryWriteOwn(place(session), JSON.stringify(uploads));
+}
+
+/** Returns how many files of a user were attached and not sent. */
+export function countUploads(user: string): number {
+  return placesOf(user, "files").reduce((sum, place) => sum + (readValue(place, areUploads)?.length ?? 0), 0);
+}
+
+/** Returns the bytes of a file; none if this device does not have them. */
+export function readFile(id: string): Promise<Blob | undefined> {
+  return database()
+    .read<Blob>("file", keyOf(id))
+    .catch(() => undefined);
+}
+
+/** Keeps the bytes of a file, where the browser lets it. */
+export function keepFile(id: string, file: Blob): Promise<void> {
+  return database()
+    .write([["file", [keyOf(id)], file]])
+    .catch(() => undefined);
+}
+
+export function dropFile(id: string): void {
+  void database()
+    .remove(["file", keyOf(id)])
+    .catch(() => undefined);
+}
+
+/** Deletes the files of an erased session from this device. */
+export function dropFiles(session: string): void {
+  for (const { id } of readUploads(session)) dropFile(id);
+  remove(place(session));
+}

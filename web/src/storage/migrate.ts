@@ -1,0 +1,43 @@
+// The layout of before named no user. Its values are moved to a user once; nothing reads them where they were.
+
+import { names, read, remove, SET_ASIDE, write } from "./local";
+import { isKind, placeOf, type Kind } from "./own";
+
+/** Moves values of the older layout. Messages and new sessions name their user; all others are given to `user`. */
+export function migrate(user: string): void {
+  const tabs = new Map<string, string>();
+  /** A draft and its base are of the same tab, which is closed. */
+  const tabOf = (session: string) => {
+    const tab = tabs.get(session) ?? crypto.randomUUID();
+    tabs.set(session, tab);
+    return tab;
+  };
+  for (const name of names("")) {
+    const aside = name.startsWith(SET_ASIDE) ? SET_ASIDE : "";
+    const [kind, ...rest] = name.slice(aside.length).split(":");
+    if (!isKind(kind) || rest.length !== (kind === "shown" ? 0 : 1)) continue;
+    const text = read(name);
+    if (text === null) continue;
+    const tab = kind === "draft" || kind === "draft-base" ? rest.map(tabOf) : [];
+    move(name, aside + placeOf(userOf(kind, text) ?? user, kind, ...rest, ...tab), text);
+  }
+}
+
+function userOf(kind: Kind, text: string): string | undefined {
+  if (kind !== "outbox" && kind !== "new") return undefined;
+  try {
+    const { user } = (JSON.parse(text) ?? {}) as { user?: unknown };
+    return typeof user === "string" ? user : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function move(from: string, to: string, text: string): void {
+  try {
+    write(to, text);
+    remove(from);
+  } catch {
+    // Without room it stays where it is, for another time.
+  }
+}
