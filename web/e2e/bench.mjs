@@ -1,5 +1,5 @@
-// `just bench-web [--brief | --full]`: what the pages cost, in a real browser against the released binary, beside an empty page in
-// the same run that tells slow pages from a busy machine.
+// `just bench-web [--brief | --full]`: measures the web UI in a real browser against the released binary. An
+// empty page, measured in the same run, tells slow UI code from a busy machine.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ const OPENS = full ? 9 : 3;
 /** A token is four letters; the model says one each 10 ms. */
 const PACE = 10;
 const LONG = 60_000;
-/** Sessions that are visited in a tab, and how long it stays open before its memory is measured again. */
+/** Sessions visited in one tab, and how long the tab stays open before its memory is measured again. */
 const OPEN_TAB = process.argv.includes("--brief")
   ? { count: 12, seconds: 15 }
   : { count: 50, seconds: full ? 3_600 : 180 };
@@ -235,7 +235,7 @@ async function reading(page) {
   figures.exact("reading_px", await movement(page, () => sleep(1_500)), 0);
 }
 
-/** A key in a draft of 50 kB: no slower than the next frame, and none lost by a reload. */
+/** Types into a 50 kB draft: each key shows by the next frame, and a reload loses none. */
 async function typing(context, world, before) {
   const draft = await longDraft(context, world, SECONDS);
   tell("long draft", draft);
@@ -244,7 +244,7 @@ async function typing(context, world, before) {
   figures.exact("draft.kept", Number(draft.kept), 1);
 }
 
-/** A tab that stays open while answers stream and sessions are visited grows by a tenth at most. */
+/** Keeps one tab open while answers stream and sessions are visited: its heap grows by at most a tenth. */
 async function openTab(context, world) {
   const page = await context.newPage();
   await page.goto(world.origin);
@@ -257,7 +257,7 @@ async function openTab(context, world) {
   await page.close();
 }
 
-/** One list goes on that is already long: what comes is drawn, and what is there is not drawn anew. */
+/** Extends a list that is already long: new items render, existing ones do not re-render. */
 async function longList(context, world) {
   const session = await world.session("A long list");
   const page = await context.newPage();

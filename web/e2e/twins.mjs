@@ -1,5 +1,5 @@
-// `just twins [COUNT] [FIRST]`: random histories, each from a seed, folded by the server and by the pages. The two states are
-// the same after every entry, and the two views at the end. One line a figure, the verdict last.
+// `just twins [COUNT] [FIRST]`: folds seeded random histories with the server's fold and the web UI's. Both
+// must agree on the state after every entry, and on the view at the end. Prints one metric per line, the verdict last.
 
 import { availableParallelism } from "node:os";
 import { join } from "node:path";

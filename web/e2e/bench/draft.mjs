@@ -1,4 +1,4 @@
-// A long draft: what a key costs in it, and whether the last one is there after a reload.
+// A long draft: measures the latency of a key, and checks that the last key survives a reload.
 
 import { field, open, until } from "../world.mjs";
 import { Meter } from "./meter.mjs";
@@ -7,7 +7,7 @@ import { text } from "./texts.mjs";
 const LETTERS = 50_000;
 const LAST = " the last heron";
 
-/** Types into a draft of 50 kB for so many seconds, then reloads the page at once. */
+/** Types into a 50 kB draft for `seconds`, then reloads the page at once. */
 export async function longDraft(context, world, seconds) {
   const session = await world.session("A long draft");
   const page = await context.newPage();

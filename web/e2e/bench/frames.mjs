@@ -1,7 +1,10 @@
-// What a change costs in the frame in which it is shown. A page that keeps up shows as many frames a second whatever they
-// cost; this tells how near it is to not keeping up.
+// The cost of a change in the frame that shows it. Frames per second stay constant until a page falls behind;
+// the cost per frame shows how much headroom is left.
 
-/** Runs in the page. For each frame that changes something below an element: when it had changed, and when it was painted. */
+/**
+ * Runs in the page. For each frame that changes something inside an element, records when it changed and when
+ * it was painted.
+ */
 function watchFrames(selector) {
   const seen = { changed: [], painted: [], over: false };
   let [begun, changed] = [0, 0];
@@ -20,9 +23,9 @@ function watchFrames(selector) {
   const frame = () => {
     if (seen.over) return;
     begun = performance.now();
-    // Asked for before anything else is, so the next one is the first callback of its frame too.
+    // Requested before anything else, so that it is also the first callback of the next frame.
     requestAnimationFrame(frame);
-    // A message comes only after the frame was painted.
+    // The browser delivers the message only after it painted the frame.
     port2.postMessage(undefined);
   };
   requestAnimationFrame(frame);
@@ -30,8 +33,8 @@ function watchFrames(selector) {
 }
 
 /**
- * How many frames changed something below an element while something was done, and the milliseconds that all but a
- * twentieth of them took at most: to lex and to render, and to lay out and to paint too.
+ * Counts the frames that changed something inside an element during `act`, and returns their 95th percentiles
+ * in milliseconds: to lex and render, and to lay out and paint as well.
  */
 export async function frameCosts(page, selector, act) {
   await page.evaluate(watchFrames, selector);

@@ -1,15 +1,16 @@
-// Memory of one tab that stays open while answers stream in and many sessions are visited. Every session is filled up to
-// what a page keeps of it before the first measurement, so that a page that lets go of sessions stays as large as it was.
+// Memory of one tab that stays open while answers stream in and many sessions are visited. Each session is
+// filled to the limit of what a page caches before the first measurement. A page that evicts sessions must not
+// grow after that.
 
 import { answerOf, until } from "../world.mjs";
 import { Meter } from "./meter.mjs";
 import { atRest } from "./seed.mjs";
 
-/** Turns of this size fill the state of a session. */
+/** Turns that fill the state of a session, and their size. */
 const TURNS = 5;
 const TURN = "filler";
 const TURN_CHARACTERS = 60_000;
-/** An answer that streams while its session is shown. */
+/** Streams while its session is shown. */
 const VISIT = "visit";
 const VISIT_CHARACTERS = 800;
 
@@ -28,7 +29,7 @@ async function fill(world, count) {
   return sessions;
 }
 
-/** Goes to a session as a link does, and watches an answer to its end. */
+/** Navigates to a session as a link does, and watches an answer to its end. */
 async function visit(page, world, session) {
   await page.evaluate((session) => history.pushState({}, "", `/s/${session}`), session);
   await until("the session is shown", async () => (await answerOf(page)).length > 0, 60_000);
@@ -44,7 +45,7 @@ async function visit(page, world, session) {
   );
 }
 
-/** Megabytes after every session was visited once, and after further visits for so many seconds. */
+/** Returns the heap in megabytes after one visit to every session, and after `seconds` of further visits. */
 export async function openForLong(world, page, { count, seconds }) {
   const sessions = await fill(world, count);
   const meter = await Meter.of(page);

@@ -32,7 +32,7 @@ export function text(letters) {
   return made;
 }
 
-/** One list of about so many letters. */
+/** Returns one list of about `letters` characters. */
 export function list(letters) {
   let made = "";
   for (let at = 0; made.length < letters; at += 1)

@@ -1,4 +1,5 @@
-// Folds histories of the server's fold with the pages' own and tells where the two differ: one thread of `just twins`.
+// Compares the server's fold with the web UI's on generated histories and reports the differences: one worker
+// of `just twins`.
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -20,12 +21,12 @@ const { EMPTY } = await imported("empty.ts");
 const { applied } = await imported("fold.ts");
 const { view } = await imported("view.ts");
 
-/** The pages know neither the epoch nor the hash of a link. */
+/** Drops the epoch and hash of the link, which the web UI does not track. */
 const comparable = ({ link: { seq }, ...state }) => ({ ...state, link: { seq } });
 
 const plain = (value) => JSON.parse(JSON.stringify(value));
 
-/** Whatever is thrown is a difference too. */
+/** Runs `act` and turns an exception into a difference. */
 function caught(act) {
   try {
     return act();
@@ -34,7 +35,7 @@ function caught(act) {
   }
 }
 
-/** Folds one history, and compares after every entry. */
+/** Folds one history and compares the states after every entry. */
 function differs({ seed, entries, changes, state, view: shown }, begin) {
   let found = EMPTY;
   let expected = begin;
@@ -59,7 +60,7 @@ function differs({ seed, entries, changes, state, view: shown }, begin) {
   return drawn === undefined ? undefined : { kind: "view", text: `seed ${seed}: ${drawn}` };
 }
 
-/** Notes which of the variants stand in a value, as a name or as a word. */
+/** Removes each variant that occurs in a value, as a key or as a string, from `variants`. */
 function note(value, variants) {
   if (typeof value === "string") variants.delete(value);
   if (typeof value !== "object" || value === null) return;
@@ -69,7 +70,7 @@ function note(value, variants) {
   }
 }
 
-/** The lines of a stream. Texts hold signs that `readline` may take for the end of a line. */
+/** Yields the lines of a stream. `readline` would also split at characters that may occur in texts. */
 async function* lines(stream) {
   let rest = "";
   for await (const chunk of stream.setEncoding("utf8")) {

@@ -1,9 +1,9 @@
-// Differences between two values of JSON, and the changes that make a later state of an earlier one.
+// Differences between two JSON values, and the patches that turn one state into the next.
 
-/** Pairs that were found equal: what did not change since need not be read again. */
+/** Pairs already found equal, so that unchanged parts are not compared again. */
 const same = new WeakMap();
 
-/** Returns where two values differ first, as `path: found, expected`. A field that is undefined counts as missing. */
+/** Returns the first difference of two values as `path: found, expected`. An undefined field counts as missing. */
 export function difference(found, expected, path = "state") {
   if (found === expected) return undefined;
   if (!isObject(found) || !isObject(expected) || Array.isArray(found) !== Array.isArray(expected))
@@ -45,7 +45,7 @@ function told(value) {
   return text.length > TOLD_MAX ? `${text.slice(0, TOLD_MAX)}… (${text.length} characters)` : text;
 }
 
-/** Makes the state after an entry of the one before it. Neither is changed, and they share what is the same. */
+/** Returns a patched copy of a state. Leaves the original unchanged and shares its unchanged parts. */
 export function changed(state, changes) {
   return changes.reduce((before, [path, kind, given]) => at(before, path, 0, kind, given), state);
 }

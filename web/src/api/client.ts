@@ -32,17 +32,17 @@ interface Asked {
   patience?: number;
 }
 
-/** A connection that the network lost swallows what is sent on it and says nothing; asking again takes another one. */
+/** Timeout for a request. A dead connection swallows requests without an error; a retry uses another one. */
 const PATIENCE = 8_000;
 
 let page = "1";
 
-/** From now on, the server does nothing for this page if somebody else signed in. */
+/** Makes the server reject later changes from this page if another user has signed in since. */
 export function askAs(user: string): void {
   page = user;
 }
 
-/** What a browser must send with every request that changes something. */
+/** Returns the header that a browser must send with every change. */
 export function pageHeader(): Record<string, string> {
   return { "x-everturn": page };
 }

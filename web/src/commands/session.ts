@@ -82,7 +82,7 @@ function acts({ session, view, finding, find, print, history }: Shown): Command[
       id: "session.print",
       group: "session",
       title: () => i18n.t("Print"),
-      // The browser's own would print only the turns that are loaded.
+      // The browser's own shortcut would print only the loaded turns.
       keys: "Mod+p",
       when: () => view !== undefined,
       run: print,

@@ -186,7 +186,7 @@ function DraftState({ draft }: { draft: SessionDraft }) {
   return <span>{kept === "server" ? i18n.t("Draft saved") : i18n.t("Draft kept on this device")}</span>;
 }
 
-/** Puts a message that was not sent back into the field, before what is written there. */
+/** Puts an unsent message back into the field, before the current text. */
 function useReturned(session: string, draft: SessionDraft, uploads: Uploads): void {
   const returned = useUi(({ returned }) => (returned?.session === session ? returned : undefined));
   useEffect(() => {

@@ -1,4 +1,4 @@
-// The field of a message. It holds its text itself: a key changes nothing else on the page, however long the text is.
+// The message field. It is uncontrolled, so that a key re-renders nothing else, however long the text is.
 
 import { i18n } from "@lingui/core";
 import { useEffect, useLayoutEffect, useRef, useState, type KeyboardEvent } from "react";
@@ -16,10 +16,10 @@ interface Props {
 export function Field({ draft, placeholder, onKeyDown, onFiles }: Props) {
   const field = useRef<HTMLTextAreaElement>(null);
   const [first] = useState(draft.text);
-  /** The draft as it stands in the field: comparing with it costs nothing. */
+  /** The draft as last shown. Comparing with it is cheaper than reading the field. */
   const shown = useRef(first);
   useEffect(() => {
-    // On a phone the keyboard would cover what one came to read.
+    // On a phone, focus would open the keyboard over the text.
     if (matchMedia("(hover: hover)").matches) field.current?.focus();
   }, [draft]);
   useLayoutEffect(() => {
@@ -59,7 +59,7 @@ export function Field({ draft, placeholder, onKeyDown, onFiles }: Props) {
   );
 }
 
-/** Replaces the text of a field. The caret keeps its place in what was written here. */
+/** Replaces the text of a field and keeps the caret at the same place in the text that was already there. */
 function replace(area: HTMLTextAreaElement, text: string): void {
   const { value, selectionStart, selectionEnd } = area;
   const before = text.endsWith(value) ? text.length - value.length : 0;

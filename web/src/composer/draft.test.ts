@@ -8,7 +8,7 @@ import { forgetStorage, inMemory } from "../storage/local";
 import type { Tab } from "../storage/tab";
 import { SessionDraft } from "./draft";
 
-// The whole store needs a page.
+// Importing the real store needs a page.
 vi.mock("../live/store", () => ({ DEVICE: "here", store: undefined }));
 const server = vi.hoisted(() => ({ put: vi.fn<(body: unknown) => Promise<{ revision: number }>>() }));
 vi.mock("../api/client", async (original) => ({

@@ -1,5 +1,5 @@
-// What is being written in a session: on this device a moment after each key, on the server after a pause, and from there on
-// every other device. The text is no state of a component, so that a key draws nothing but the field.
+// The draft of a session. Saved on this device moments after each key, on the server after a pause, and synced
+// from there to the user's other devices. The text is not React state, so that a key re-renders only the field.
 
 import { useEffect, useState, useSyncExternalStore } from "react";
 import type { StoreApi } from "zustand/vanilla";
@@ -19,16 +19,16 @@ export class SessionDraft {
   private written: Written | undefined;
   private room = true;
   private readonly listeners = new Set<() => void>();
-  /** The server's last word that was taken in, and its revision. */
+  /** The last draft received from the server, and its revision. */
   private heard: Known["drafts"][string] | undefined;
   private revision: number | undefined;
-  /** Requests are sent one after the other. */
+  /** Serializes the requests. */
   private sending: Promise<unknown> = Promise.resolve();
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** Counts the reasons to send: a request of an older one is not repeated. */
+  /** Incremented to cancel earlier attempts: an attempt with an older number is not retried. */
   private attempt = 0;
   private isOpen = false;
-  /** Drafts of other tabs that are in this one and could not be removed, by tab. */
+  /** Drafts merged from other tabs that may still be open, by tab. They are deleted when the field is emptied. */
   private readonly taken = new Map<string, string>();
 
   constructor(
@@ -48,7 +48,7 @@ export class SessionDraft {
     return this.written?.base ?? "";
   }
 
-  /** Where it is kept so far. */
+  /** Where the current text is saved. */
   get kept(): "nowhere" | "here" | "server" {
     return this.text === this.base ? "server" : this.room ? "here" : "nowhere";
   }
@@ -58,7 +58,7 @@ export class SessionDraft {
     return () => this.listeners.delete(listener);
   };
 
-  /** Follows the server and takes over drafts of closed tabs, until the returned function is called. */
+  /** Follows the server and takes over the drafts of closed tabs, until the returned function is called. */
   start(): () => void {
     this.isOpen = true;
     const leave = this.known.subscribe((now, before) => {
@@ -80,7 +80,7 @@ export class SessionDraft {
     if (text === "") this.forgetTaken();
   }
 
-  /** Keeps the text on this device now, and not in a moment. */
+  /** Saves the text on this device at once. */
   save(): void {
     this.local.flush();
   }
@@ -102,7 +102,7 @@ export class SessionDraft {
     for (const listener of this.listeners) listener();
   }
 
-  /** The server keeps no draft of a session that it does not know yet. */
+  /** The server stores no drafts for a session that exists on this device only. */
   private isOn({ link, fresh }: Known): boolean {
     return link.kind === "open" && fresh[this.session] === undefined;
   }
@@ -118,7 +118,7 @@ export class SessionDraft {
     this.schedule();
   }
 
-  /** Tells the server after a pause, if it does not have the text. */
+  /** Sends the text after a pause if the server does not have it. */
   private schedule(): void {
     this.rest();
     const known = this.known.getState();
@@ -147,7 +147,7 @@ export class SessionDraft {
       this.revision = kept.revision;
       this.put({ text: this.text, base: text });
     } catch (error) {
-      // A draft that the server refuses stays on this device. If another device changed it, the server tells how.
+      // A rejected draft stays on this device. If another device changed it, the server sends the newer text.
       if (error instanceof Refused && !error.passes) return;
       if (attempt === this.attempt) this.sendIn(AGAIN);
     }
@@ -157,14 +157,14 @@ export class SessionDraft {
     const { ifClosed, before } = this.local.tab;
     const move = (tab: string) => this.take(tab) && this.local.remove(this.session, tab);
     for (const tab of this.local.otherTabs(this.session)) {
-      // The page before a reload is gone for certain: what is edited from now on is the only copy.
+      // After a reload the previous page is certainly closed, so its draft is moved without waiting for a lock.
       if (tab === before) move(tab);
       else if (ifClosed === undefined) this.take(tab);
       else void ifClosed(tab, () => void move(tab));
     }
   }
 
-  /** Takes in what another tab wrote. Returns whether all of it is in this tab's own place. */
+  /** Merges the draft of another tab. Returns whether all of it is saved under this tab's name. */
   private take(tab: string): boolean {
     const other = this.local.of(this.session, tab);
     if (!this.isOpen || other === undefined) return false;
@@ -173,7 +173,7 @@ export class SessionDraft {
     return this.local.flush();
   }
 
-  /** The field was emptied: what it held of other tabs was sent or deleted with it. */
+  /** Deletes the drafts merged from other tabs: they were sent or deleted with this one. */
   private forgetTaken(): void {
     for (const [tab, text] of this.taken)
       if (this.local.of(this.session, tab)?.text === text) this.local.remove(this.session, tab);
@@ -187,7 +187,7 @@ export function useDraft(session: string): SessionDraft {
   return draft;
 }
 
-/** Draws again only if what is picked of a draft changed. */
+/** Re-renders only if the picked part of the draft changed. */
 export function useDraftState<T extends string | boolean>(
   draft: SessionDraft,
   pick: (draft: SessionDraft) => T,

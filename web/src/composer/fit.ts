@@ -1,12 +1,12 @@
-// Browsers that cannot let a field grow with its text are helped: it is measured once a frame, however many keys came.
+// Fallback for browsers without `field-sizing`: measures the field once per frame, however many keys were pressed.
 
-/** The most that a field takes of the window, as in the style sheet. */
+/** The largest part of the window's height that a field takes. Keep in sync with the style sheet. */
 const PART = 0.4;
 
 let grows: boolean | undefined;
 const waiting = new Set<HTMLTextAreaElement>();
 
-/** Lets a field be as tall as its text, up to a part of the window. */
+/** Makes a field as tall as its text, up to a part of the window. */
 export function fit(area: HTMLTextAreaElement): void {
   grows ??= globalThis.CSS?.supports?.("field-sizing", "content") ?? false;
   if (grows) return;
@@ -17,7 +17,7 @@ export function fit(area: HTMLTextAreaElement): void {
 function measure(): void {
   for (const area of waiting) {
     const box = area.parentElement;
-    // Held open meanwhile: the conversation above must not move because something is measured here.
+    // Fixes the height of the box while measuring, so that the turns above do not move.
     if (box !== null) box.style.minHeight = `${box.offsetHeight}px`;
     area.style.height = "auto";
     area.style.height = `${Math.min(area.scrollHeight, window.innerHeight * PART)}px`;

@@ -1,4 +1,4 @@
-// Two devices, or two tabs, may write the same draft while they are out of touch. Nothing that was written is dropped.
+// Merges drafts that two devices or two tabs edited while out of sync. Every word is preserved.
 
 import type { Written } from "../storage/drafts";
 
@@ -10,7 +10,7 @@ export function isLate(
   return told.device !== null && known !== undefined && told.revision <= known;
 }
 
-/** Returns a draft once the server told what it has. */
+/** Merges the server's text into a draft. */
 export function meet({ text, base }: Written, told: string): Written {
   const untouched = text === base;
   if (untouched || text === told) return { text: told, base: told };
@@ -19,7 +19,7 @@ export function meet({ text, base }: Written, told: string): Written {
   return { text: `${told}\n\n${text}`, base: told };
 }
 
-/** Returns the draft of a tab once it took over that of a closed one. `own` is none if nothing is known yet. */
+/** Merges the draft of a closed tab into this tab's own. `own` is undefined if nothing is known yet. */
 export function join(own: Written | undefined, other: Written): Written {
   if (own === undefined) return other;
   if (other.text === other.base) return own;
@@ -29,7 +29,7 @@ export function join(own: Written | undefined, other: Written): Written {
   return { text: `${own.text}\n\n${other.text}`, base: own.base };
 }
 
-/** Returns whether a text holds another one as its beginning or as paragraphs, so that both need not be shown. */
+/** Returns whether `text` starts with `other` or contains its paragraphs, so that one of them is enough. */
 function contains(text: string, other: string): boolean {
   if (other.trim() === "") return true;
   if (text.length < other.length) return false;

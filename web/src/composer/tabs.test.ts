@@ -1,5 +1,5 @@
-// Tabs of one browser that write the same draft: whatever is typed, closed and reloaded, every word is in some draft until it is
-// sent or deleted.
+// Tabs of one browser that edit the same draft. However they type, close and reload, every word stays in some
+// draft until it is sent or deleted.
 
 import * as fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -12,7 +12,7 @@ import { forgetStorage, inMemory } from "../storage/local";
 import { openTab } from "../storage/tab";
 import { SessionDraft } from "./draft";
 
-// The whole store needs a page.
+// Importing the real store needs a page.
 vi.mock("../live/store", () => ({ DEVICE: "page", store: undefined }));
 
 interface Put {
@@ -28,7 +28,7 @@ vi.mock("../api/client", async (original) => ({
 
 const SESSION = "s";
 
-/** Locks of a browser. Those of a closed page are free again, a moment later. */
+/** The locks of one browser. A closed page releases its locks a moment later. */
 class Locks {
   private readonly holders = new Map<string, number>();
   private readonly queues = new Map<string, (() => void)[]>();
@@ -72,7 +72,7 @@ class Locks {
   }
 }
 
-/** A page in a tab. */
+/** One page load in a tab. */
 class Page {
   readonly target = new EventTarget();
   readonly store: StoreApi<Known>;
@@ -169,7 +169,7 @@ class World {
     }
   }
 
-  /** Closes every tab and opens one. Returns what stands in it. */
+  /** Closes every tab, opens a new one, and returns its draft. */
   async last(): Promise<string> {
     for (const page of this.pages) page?.close();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -194,7 +194,7 @@ const story = (...more: ("online" | "offline")[]) => {
   return fc.array(fc.tuple(fc.oneof(...acts), fc.constantFrom(0, 10, 100, 700, 4_000)), { maxLength: 20 });
 };
 
-/** Many stories take long on a machine that is busy. */
+/** Running many stories is slow on a busy machine. */
 vi.setConfig({ testTimeout: 60_000 });
 
 beforeEach(() => vi.useFakeTimers());

@@ -71,7 +71,7 @@ async function bring(
 export interface Uploads {
   files: Upload[];
   add: (files: Iterable<File>) => void;
-  /** Takes back files that the server already has. */
+  /** Puts back attachments that the server already has. */
   put: (attachments: readonly Attachment[]) => void;
   remove: (id: string) => void;
   /** What a message can name; none while one is not whole. */

@@ -99,7 +99,7 @@ export function Conversation({ session }: { session: string }) {
   );
 }
 
-/** The view of a state; if it cannot be made, the last one that could. */
+/** Returns the view of a state, or the last valid view if building it throws. */
 function useView(state: State | undefined): View | undefined {
   const last = useRef<View>(undefined);
   const view = useMemo(() => {

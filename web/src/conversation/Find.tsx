@@ -1,4 +1,4 @@
-// Finds words in the turns of this session, as they are rendered.
+// Finds text in the rendered turns of this session.
 
 import { i18n } from "@lingui/core";
 import { ChevronDown, ChevronUp, X } from "lucide-react";

@@ -76,7 +76,7 @@ const OnePart = memo(
   (one, other) => one.part === other.part && one.live === other.live && sameCuts(one.cuts, other.cuts),
 );
 
-/** Something that only a newer version can show. */
+/** Placeholder for content that only a newer version can show. */
 function Newer({ cuts }: { cuts: readonly Interruption[] }) {
   return (
     <div className="steps">

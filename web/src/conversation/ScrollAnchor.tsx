@@ -2,7 +2,7 @@ import { Component, type ReactNode, type RefObject } from "react";
 
 interface Props {
   scroller: RefObject<HTMLElement | null>;
-  /** The first turn; turns that come in above it move nothing. */
+  /** The first turn. When it changes, older turns were inserted above. */
   first: number | undefined;
   children: ReactNode;
 }
@@ -13,8 +13,8 @@ interface Line {
 }
 
 /**
- * Keeps the line under a reader's eyes in its place when older turns come in above. Browsers do so by themselves, but not at
- * the very top, which is where older turns are asked for.
+ * Keeps the scroll position when older turns are inserted above. Browsers anchor scrolling themselves, but not
+ * at the very top, where older turns load.
  */
 export class ScrollAnchor extends Component<Props> {
   override getSnapshotBeforeUpdate(before: Props): Line | null {

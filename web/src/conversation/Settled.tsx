@@ -7,17 +7,17 @@ import { placeOf, Turn } from "./Turn";
 
 interface Props {
   turns: readonly TurnView[];
-  /** How many turns are not here yet. */
+  /** The number of turns that are not loaded. */
   before: number;
   count: number;
   session: string;
-  /** Turns that stay in the page also off the screen. */
+  /** Turns to keep mounted while they are off screen. */
   kept: readonly number[];
   scroller: RefObject<HTMLDivElement | null>;
   list: RefObject<VirtualizerHandle | null>;
 }
 
-/** The virtual range: everything above the newest turns. It rests while they grow. */
+/** The virtual range: all turns above the newest ones. It does not re-render while those grow. */
 export const Settled = memo(
   function Settled({ turns, before, count, session, kept, scroller, list }: Props) {
     const older = useOlder(turns);
@@ -47,7 +47,7 @@ export const Settled = memo(
     sameList(one.turns, other.turns),
 );
 
-/** The same turns outside of the virtual range, for paper alone: on the screen nothing moves. */
+/** Renders the same turns without virtualization, for print only. */
 export function Printed({
   turns,
   before,
@@ -70,7 +70,9 @@ export function Printed({
   );
 }
 
-/** Whether the latest change brought turns in above; then a reader's place is counted from the end. */
+/**
+ * Returns whether the latest change inserted turns above. The virtualizer then keeps the scroll position from the end.
+ */
 function useOlder(turns: readonly TurnView[]): boolean {
   const [known, setKnown] = useState({ turns, older: false });
   if (known.turns === turns) return known.older;

@@ -1,5 +1,5 @@
-// The conversation. Up to 200 turns stand in the page whole. Of more, all but the newest stand in a virtual range; the newest
-// may be long, and grow every frame. The end is followed only by who stands at it.
+// The turns of a session. Up to 200 turns are all mounted. In longer sessions, all but the newest are
+// virtualized; the newest may be tall, and grow every frame. The view follows the end only if the reader is there.
 
 import { i18n } from "@lingui/core";
 import {
@@ -37,7 +37,7 @@ interface Props {
   session: string;
   view: View | undefined;
   earlier: Earlier;
-  /** Whether the page is being printed: then no turn is left out. */
+  /** Whether the page is being printed, which mounts every turn. */
   printing?: boolean;
   /** What stands at the end of the turns. */
   children?: React.ReactNode;
@@ -79,7 +79,7 @@ export function Thread({ session, view, earlier, printing = false, children }: P
   }, [missing, load]);
   const press = (event: KeyboardEvent) => {
     const { key, target } = event;
-    // What is selected is to be copied: that takes all turns.
+    // Loads every turn, so that Select all followed by Copy covers the whole session.
     if (matches("Mod+a", event) && !isField(target) && missing > 0) void earlier.loadAll();
     if (event.ctrlKey || event.metaKey || event.altKey || isField(target)) return;
     if (key === "ArrowUp" || key === "PageUp") lift();
@@ -181,7 +181,7 @@ function NotLoaded() {
   );
 }
 
-/** Goes to the very first turn: at once if it is here, or when all that stands before it has come. */
+/** Scrolls to the very first turn: at once if it is loaded, otherwise after loading all earlier turns. */
 function useFirst(
   scroller: RefObject<HTMLDivElement | null>,
   list: RefObject<VirtualizerHandle | null>,
@@ -199,7 +199,7 @@ function useFirst(
     if (!going || coming !== undefined) return;
     setGoing(false);
     if (missing > 0) return;
-    // The virtual range measures what comes into sight on the way, and goes on until the first turn is there.
+    // The virtualizer measures turns on the way and scrolls on until it reaches the first one.
     if (list.current !== null) list.current.scrollToIndex(0);
     else scroller.current?.scrollTo({ top: 0 });
   }, [going, coming, missing, scroller, list]);

@@ -31,12 +31,12 @@ interface Props {
   place: { "aria-posinset": number; "aria-setsize": number };
 }
 
-/** The place of a turn among all of its session, for screen readers. */
+/** Returns the position of a turn among all turns of its session, for screen readers. */
 export function placeOf(at: number, count: number): Props["place"] {
   return { "aria-posinset": at + 1, "aria-setsize": count };
 }
 
-/** A turn; if it cannot be drawn, its words. Hundreds of them rest while the newest grows. */
+/** A turn, or its plain text if rendering throws. Memoized: hundreds of turns do not re-render while the newest grows. */
 export const Turn = memo(
   function Turn(props: Props) {
     return (
@@ -104,7 +104,7 @@ function WholeTurn({ turn, session, newest, live, stuck = false, place }: Props)
   );
 }
 
-/** The words of a turn, without anything that could fail. */
+/** Renders the text of a turn without any code that could throw. */
 function TurnWords({ turn, place }: Props) {
   const texts = (turn.answer?.parts ?? []).flatMap(
     (part) => variant(part, "text") ?? variant(part, "reasoning") ?? [],
@@ -116,7 +116,7 @@ function TurnWords({ turn, place }: Props) {
         <p className="raw" dir="auto">
           {turn.message.text}
         </p>
-        <p className="bad">{i18n.t("This turn can't be shown as usual. These are its words.")}</p>
+        <p className="bad">{i18n.t("This turn can't be rendered. Here is its plain text.")}</p>
         {texts.map((text, at) => (
           <p key={at} className="raw" dir="auto">
             {text}
@@ -172,7 +172,7 @@ function Doing({ parts, since }: { parts: readonly Part[]; since: number }) {
   );
 }
 
-/** After so many attempts, a person is told that they fail. */
+/** Failed attempts before the UI reports them. */
 const FAILURES_SHOWN = 3;
 
 /** A message that is on this device and not known to be on the server. */

@@ -7,22 +7,22 @@ import { ask } from "../api/client";
 import type { TurnView, View } from "../log/types";
 
 const PAGE = 50;
-/** As many as the server gives at once. */
+/** The server's maximum page size. */
 const PAGE_MAX = 100;
 
 export interface Earlier {
   turns: readonly TurnView[];
-  /** How many there are before them. */
+  /** The number of turns before them. */
   missing: number;
-  /** Asks for the page before them. */
+  /** Loads the page before them. */
   load: () => void;
-  /** Asks for all; they are shown together once the first turn is there. Returns whether none is missing then. */
+  /** Loads all of them and shows them together at the end. Resolves to whether all of them were loaded. */
   loadAll: () => Promise<boolean>;
-  /** How many have come, while all are asked for. */
+  /** The number of turns loaded so far while all are loading. */
   coming: number | undefined;
 }
 
-/** What stands directly before the turns of a view. */
+/** The turns directly before those of a view. */
 export interface Kept {
   turns: readonly TurnView[];
   view: View | undefined;
@@ -45,7 +45,7 @@ function oldestOf({ turns, view }: Kept): number | undefined {
   return (turns[0] ?? view?.turns[0])?.turn;
 }
 
-/** Follows a view: the state of a render, made anew with each view. */
+/** Updates the kept turns during render, once per view. */
 function useKept(view: View | undefined) {
   const [known, keep] = useState(NOTHING_KEPT);
   const kept = view === undefined || view === known.view ? known : goOn(known, view);
@@ -61,7 +61,7 @@ export function useEarlier(session: string, view: View | undefined): Earlier {
   }, [kept]);
   const busy = useRef<Promise<unknown>>(undefined);
   const [coming, setComing] = useState<number>();
-  /** Asks page by page for so many turns, and shows what came, also when the last one did not. */
+  /** Fetches `wanted` turns page by page and shows those that came, even if a request failed. */
   const fetchTurns = useCallback(
     async (wanted: number, page: number, came: (count: number) => void): Promise<boolean> => {
       const oldest = oldestOf(shown.current);
@@ -93,7 +93,10 @@ export function useEarlier(session: string, view: View | undefined): Earlier {
   return { turns, missing: Math.max(0, (view?.turns_before ?? 0) - turns.length), load, loadAll, coming };
 }
 
-/** Reads pages of turns before one until so many came, and returns whether nothing went wrong. */
+/**
+ * Fetches pages of turns before `oldest` until `wanted` turns have come. Returns them, and whether every
+ * request succeeded.
+ */
 async function pagesBefore(
   session: string,
   oldest: number | undefined,
@@ -115,7 +118,7 @@ async function pagesBefore(
     }
     return { turns: pages.flat(), whole: true };
   } catch {
-    // Scrolling up once more asks again.
+    // The next scroll up retries.
     return { turns: pages.flat(), whole: false };
   }
 }

@@ -1,4 +1,4 @@
-// Marks words on the page without touching its nodes, as the CSS Custom Highlight API does.
+// Highlights search matches with the CSS Custom Highlight API, which leaves the DOM unchanged.
 
 import { useEffect } from "react";
 
@@ -7,13 +7,13 @@ import { BLOCK_END, matchesIn } from "./matches";
 const AREA = ".area > .thread";
 const TURNS = "article[data-turn]";
 const WORDS = ".words, .prose";
-/** What stands inside of words and is none: labels, buttons, and formulas, whose letters are drawn several times. */
+/** Skipped: labels, buttons, and formulas, which hold their text several times. */
 const APART = "button, figcaption, .cuts, .katex, [hidden]";
 const INLINE = new Set(
   "a abbr b bdi bdo code del em i ins kbd mark s small span strong sub sup u".split(" "),
 );
 
-/** Marks the words in the conversation for as long as they are looked for; they are folded already. */
+/** Highlights the given words while a search is open. The words are already folded. */
 export function useMarks(words: string): void {
   useEffect(() => {
     const area = document.querySelector(AREA);
@@ -35,7 +35,7 @@ export function useMarks(words: string): void {
   }, [words]);
 }
 
-/** The marks of every turn in the page. A turn is searched again only when it changed. */
+/** The highlights of every mounted turn. A turn is searched again only after it changed. */
 class Marks {
   readonly highlight = new Highlight();
   private readonly known = new Map<Element, Range[]>();
@@ -69,7 +69,7 @@ class Marks {
   }
 }
 
-/** Every place in a turn that says the words, also over the ends of formatting. */
+/** Returns the ranges in a turn that match the words, across inline formatting. */
 function rangesIn(turn: Element, words: string): Range[] {
   return [...turn.querySelectorAll(WORDS)]
     .filter((root) => root.closest("[hidden]") === null)
@@ -79,7 +79,7 @@ function rangesIn(turn: Element, words: string): Range[] {
     });
 }
 
-/** The text of an element as a reader sees it, and the nodes that it comes from. */
+/** The visible text of an element, mapped back to its text nodes. */
 class PageText {
   text = "";
   private readonly nodes: { node: Text; at: number }[] = [];

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { BLOCK_END, folded, matchesIn } from "./matches";
 
-/** What of a text matches, as it stands there. */
+/** The parts of a text that match, in their original spelling. */
 const found = (text: string, typed: string) =>
   matchesIn(text, folded(typed)).map(({ start, end }) => text.slice(start, end));
 

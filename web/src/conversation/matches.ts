@@ -1,19 +1,19 @@
-// Finding words in a text without regard to case, accents and line breaks, and where they stand in the original.
+// Searches text without regard to case, accents and line breaks, and maps each match back to the original.
 
-/** Between two blocks of a text: no words go on over it. */
+/** Separates two blocks of a text. A match never spans it. */
 export const BLOCK_END = "\u0000";
 
-/** A place in a text, in UTF-16 units; `end` is not part of it. */
+/** A range of UTF-16 units. `end` is exclusive. */
 export interface Match {
   start: number;
   end: number;
 }
 
 const ACCENTS = /[\u0300-\u036f]/g;
-/** A letter with its accents, or whitespace: what is folded alone and together is the same. */
+/** A letter with its accents, or a run of whitespace: units that fold the same alone and in context. */
 const LETTERS = /\s+|\P{M}\p{M}*|\p{M}+/gu;
 
-/** A text without case and accents. By way of capitals, because only they tell that ß is ss and ς is σ. */
+/** Removes case and accents. Goes through upper case, which alone maps ß to ss and ς to σ. */
 export function folded(text: string): string {
   return text
     .normalize("NFD")
@@ -24,20 +24,22 @@ export function folded(text: string): string {
     .replace(/\s+/g, " ");
 }
 
-/** Every place where a text has the words, which are folded already. A letter that folds into several is matched whole. */
+/**
+ * Returns every range that matches the words, which are already folded. A letter that folds into several is matched whole.
+ */
 export function matchesIn(text: string, words: string): Match[] {
   if (words === "" || !folded(text).includes(words)) return [];
   const { letters, starts, ends } = mapped(text);
   const found: Match[] = [];
   for (let at = letters.indexOf(words); at >= 0; at = letters.indexOf(words, at + words.length)) {
     const [start, end] = [starts[at] ?? 0, ends[at + words.length - 1] ?? 0];
-    // Of a letter that matches twice, like the s of ß, the second time is the same place.
+    // One letter can match twice, like the s of ß. The second match is the same range.
     if (start >= (found.at(-1)?.end ?? 0)) found.push({ start, end });
   }
   return found;
 }
 
-/** A folded text, with the place in the original of each of its units. */
+/** Returns the folded text and, for each of its units, the range in the original. */
 function mapped(text: string) {
   const [starts, ends]: [number[], number[]] = [[], []];
   let letters = "";

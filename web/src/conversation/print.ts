@@ -1,4 +1,4 @@
-// Printing a session whole: turns that the page does not have are loaded first, and no turn is virtualized meanwhile.
+// Prints a whole session: loads the missing turns first and disables virtualization meanwhile.
 
 import { i18n } from "@lingui/core";
 import { useEffect, useRef, useState } from "react";
@@ -8,14 +8,14 @@ import { attempt } from "../shell/attempt";
 import type { Earlier } from "./earlier";
 
 /**
- * `print` loads the whole session and opens the browser's dialog. `printing` is true while a dialog is open, also one that the
- * browser's menu opened: that one prints what is loaded, because a page cannot make it wait.
+ * `print` loads the whole session and opens the print dialog. `printing` is true while a print dialog is open.
+ * A dialog opened from the browser's menu prints only the loaded turns, because a page cannot delay it.
  */
 export function usePrint({ missing, loadAll }: Pick<Earlier, "missing" | "loadAll">) {
   const printing = usePrinting();
   const [ready, setReady] = useState(false);
   const loading = useRef(false);
-  // Once what was loaded is in the page, and outside of its rendering: the dialog holds everything up.
+  // Waits until the loaded turns are mounted. `print` blocks, so it runs outside of rendering.
   useEffect(() => {
     if (!ready) return;
     setReady(false);
@@ -38,7 +38,10 @@ export function usePrint({ missing, loadAll }: Pick<Earlier, "missing" | "loadAl
   return { printing, print };
 }
 
-/** Whether the page is being printed. It is drawn before the event ends, because the browser prints what is there then. */
+/**
+ * Returns whether the page is being printed. Renders synchronously, because the browser prints the page right
+ * after the event.
+ */
 function usePrinting(): boolean {
   const [printing, setPrinting] = useState(false);
   useEffect(() => {

@@ -1,4 +1,4 @@
-// The words of a turn as they are rendered, without the marks of Markdown.
+// The rendered text of a turn, without Markdown syntax.
 
 import type { Token, Tokens } from "marked";
 
@@ -9,7 +9,7 @@ import { BLOCK_END, folded } from "./matches";
 
 const known = new WeakMap<TurnView, string>();
 
-/** The words of a turn, folded for a search: of the message, the answer and what steered it. */
+/** Returns the text of a turn, folded for search: the message, the answer and steering messages. */
 export function foldedWords(turn: TurnView): string {
   let words = known.get(turn);
   if (words === undefined) {
@@ -25,7 +25,7 @@ function partWords(part: Part): string {
   return "steered" in part ? part.steered.message.text : "";
 }
 
-/** What Markdown says once it is rendered. Formulas and pictures are told by their source. */
+/** Returns the rendered text of Markdown. Formulas and images are represented by their source. */
 export function renderedText(markdown: string): string {
   const { settled, open } = grow(NOTHING, markdown);
   return [...settled, ...open].map(({ token }) => wordsOf(token)).join(BLOCK_END);
@@ -69,7 +69,7 @@ function blocks(tokens: readonly Token[]): string {
   return tokens.map(wordsOf).join(BLOCK_END);
 }
 
-/** The text of a token as the page shows it: character references are decoded, HTML is not. */
+/** Returns the text of a token as rendered: character references are decoded, HTML is not. */
 function plain(token: Token): string {
   if (token.type === "html" || !("text" in token) || typeof token.text !== "string") return token.raw;
   return decoded(token.text);

@@ -1,4 +1,4 @@
-// Copying a selection that reaches over turns which the page does not hold: the virtual range has only those on the screen.
+// Copies a selection that spans turns which are not mounted: the virtual range mounts only those on the screen.
 
 import { i18n } from "@lingui/core";
 import { useEffect, useLayoutEffect, useRef, useState, type RefObject } from "react";
@@ -18,11 +18,11 @@ interface Shown {
   whole: boolean;
   /** Every loaded turn, in order. */
   turns: readonly TurnView[];
-  /** How many turns before them are not loaded. */
+  /** The number of earlier turns that are not loaded. */
   missing: number;
 }
 
-/** Writes the copied text of turns that are not in the page; returns the turns at the ends of the selection, to be kept there. */
+/** Copies a selection with unmounted turns as text. Returns its first and last turn, which must stay mounted. */
 export function useSelection(shown: Shown): readonly number[] {
   const { column, whole } = shown;
   const [ends, setEnds] = useState(NONE);
@@ -53,14 +53,14 @@ function copySelection(event: ClipboardEvent, { column, whole, turns, missing }:
   if (span === undefined || event.defaultPrevented || isField(event.target)) return;
   const copied = turnsOf(span, turns);
   if (!whole && copied.some(({ turn }) => !isInPage(column.current, turn))) {
-    // Whole turns, because what a part of one looks like only the page knows.
+    // Copies whole turns, because the rendered text of a partial turn is unknown.
     event.clipboardData?.setData("text/plain", transcript(copied));
     event.preventDefault();
   }
   if (span.first === undefined && missing > 0) tellMissing(missing);
 }
 
-/** The turns that a selection begins and ends in; undefined where it goes on above or below the conversation. */
+/** The first and last turn of a selection. Undefined where it extends above or below the turns. */
 export interface Span {
   first: number | undefined;
   last: number | undefined;

@@ -7,7 +7,7 @@ const turns = (first: number, last: number) =>
   Array.from({ length: last - first }, (_, at) => ({ turn: first + at }) as TurnView);
 const ids = (list: readonly TurnView[]) => list.map(({ turn }) => turn);
 
-/** The ids of both ranges; the state holds the turns from 5 to 7. */
+/** Returns the ids of both ranges. The state holds turns 5 to 7. */
 function split(first: number | undefined) {
   const { settled, newest } = splitAt(first, turns(1, 5), turns(5, 8));
   return [ids(settled), ids(newest)];

@@ -1,13 +1,13 @@
-// Which turns of a long conversation stand in the virtual range, and which below it.
+// Splits the turns of a long session into the virtual range and the mounted turns below it.
 
 import { useLayoutEffect, useState, type RefObject } from "react";
 
 import type { TurnView } from "../log/types";
 
 export interface Split {
-  /** The turns of the virtual range. */
+  /** The turns in the virtual range. */
   settled: readonly TurnView[];
-  /** The turns below it, each in the page. */
+  /** The turns below it, all mounted. */
   newest: readonly TurnView[];
 }
 
@@ -17,22 +17,22 @@ export function sameList<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((item, at) => item === other[at]);
 }
 
-/** Splits the turns at the one named `first`; without it, the newest stands alone below. */
+/** Splits the turns at the turn `first`. Without it, only the newest turn is below the virtual range. */
 export function splitAt(
   first: number | undefined,
   earlier: readonly TurnView[],
   inState: readonly TurnView[],
 ): Split {
   const all = [...earlier, ...inState];
-  // A turn that was taken back is nowhere, and the turns of the state hold the end.
+  // An undone turn is not found. The newest turn of the state is then the boundary.
   const found = first === undefined ? -1 : all.findLastIndex(({ turn }) => turn === first);
   const at = found >= 0 ? found : earlier.length + Math.max(0, inState.length - 1);
   return { settled: all.slice(0, at), newest: all.slice(at) };
 }
 
 /**
- * Splits the turns of a session. A turn keeps its nodes while it can be seen: it goes into the virtual range once it is well
- * above the screen, when the next one comes. A session that is shown whole has no virtual range.
+ * Splits the turns of a session. When a new turn comes, turns well above the screen move into the virtual
+ * range, so that a visible turn keeps its DOM nodes. A fully mounted session has no virtual range.
  */
 export function useSplit(
   earlier: readonly TurnView[],
@@ -50,7 +50,7 @@ export function useSplit(
   return splitAt(first, earlier, inState);
 }
 
-/** The first of the newest turns that is not well above the screen. */
+/** Returns the first of the newest turns that is not well above the screen. */
 function firstInSight(scroller: HTMLElement | null, tail: HTMLElement | null): number | undefined {
   if (scroller === null || tail === null) return undefined;
   const { top, height } = scroller.getBoundingClientRect();

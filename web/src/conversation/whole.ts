@@ -1,19 +1,19 @@
-// Which form a conversation has: whole in the page, or virtualized. Whole, the browser's find, selection, copy, print and
-// screen readers have every turn; virtualized, a session of any length stays fast.
+// Chooses between a fully mounted and a virtualized session. Fully mounted, the browser's find, selection, copy
+// and print and screen readers cover every turn. Virtualized, a session of any length stays fast.
 
 import { useState } from "react";
 
-/** A session with up to this many turns is shown whole. */
+/** Sessions with up to this many turns are fully mounted. */
 export const WHOLE_MAX = 200;
-/** A session that grows while it is shown is virtualized later than one that is opened: the change remounts its turns. */
+/** A session that grows while it is shown is virtualized later, because the switch remounts its turns. */
 const GROWN_MAX = 2 * WHOLE_MAX;
 
-/** Whether a session with so many turns is whole; `before` is what it was so far, if it was shown. */
+/** Returns whether a session is fully mounted. `before` is the previous result if the session was already shown. */
 export function isWhole(count: number, before: boolean | undefined): boolean {
   return before === undefined ? count <= WHOLE_MAX : before && count <= GROWN_MAX;
 }
 
-/** Decides once the number of turns is known. */
+/** Returns whether to mount all turns, and decides once their number is known. */
 export function useWhole(count: number | undefined): boolean {
   const [before, setBefore] = useState<boolean>();
   if (count === undefined) return true;

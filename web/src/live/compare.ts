@@ -1,12 +1,12 @@
-// Whether the server's log still has an entry: after a restored backup, its number may be that of another one.
+// Checks whether the server's log still has an entry. After a restored backup, its number may belong to another one.
 
 import type { Problem } from "../api/client";
 
 const PATIENCE = 8_000;
-/** Bytes of a hash in a cursor. */
+/** Bytes of the hash in a cursor. */
 const HASH_BYTES = 4;
 
-/** Returns whether a session has an entry. A server that gives no answer is taken to have it. */
+/** Returns whether a session has an entry. Without an answer from the server, assumes that it does. */
 export async function hasEntry(session: string, seq: number, hash: readonly number[]): Promise<boolean> {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), PATIENCE);
@@ -21,7 +21,7 @@ export async function hasEntry(session: string, seq: number, hash: readonly numb
     return true;
   } finally {
     clearTimeout(timer);
-    // The entries themselves come another way.
+    // Cancels the body: the entries themselves arrive over the socket.
     stop.abort();
   }
 }

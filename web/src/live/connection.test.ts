@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { Connection, type Told } from "./connection";
 
-/** A socket whose other end is the test. */
+/** A socket whose peer is the test. */
 class FakeSocket {
   static readonly OPEN = 1;
   static made: FakeSocket[] = [];
@@ -29,7 +29,7 @@ class FakeSocket {
   tell(told: Told) {
     this.onmessage?.({ data: JSON.stringify(told) });
   }
-  /** The network says that the socket is gone. */
+  /** Closes the socket as the network does. */
   break() {
     this.readyState = 3;
     this.onclose?.();

@@ -49,12 +49,12 @@ const WAIT_MAX = 10_000;
 const SILENCE_MAX = 15_000;
 /** How long a socket may take to open. */
 const OPENING_MAX = 8_000;
-/** After so long a silence, a page that wakes up does not ask whether the socket is alive: it opens another. */
+/** After a longer silence, a page that wakes up reconnects at once instead of sending a ping. */
 const SILENCE_AWAKE_MAX = 6_000;
-/** How long the answer to a ping may take. */
+/** Timeout for the answer to a ping. */
 const PING_MAX = 2_000;
 const TICK = 1_000;
-/** A clock that jumps by more than this says that the machine slept. */
+/** A clock jump longer than this means that the machine slept. */
 const JUMP_MIN = 3_000;
 
 export class Connection {
@@ -64,7 +64,7 @@ export class Connection {
   /** Until when no socket is opened, because the person wants to see what happens. */
   private heldUntil = 0;
   private watchdog: ReturnType<typeof setTimeout> | undefined;
-  /** When the server was last heard on this socket. */
+  /** When this socket last received something. */
   private heardAt = 0;
   private ticker: ReturnType<typeof setInterval> | undefined;
   private tickedAt = 0;
@@ -74,7 +74,7 @@ export class Connection {
     private readonly hears: Hears,
   ) {}
 
-  /** Opens the connection, and opens it again whenever it is lost. */
+  /** Connects, and reconnects whenever the connection is lost. */
   start(): void {
     if (this.ticker !== undefined) return this.now();
     this.tickedAt = Date.now();
@@ -101,7 +101,7 @@ export class Connection {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(said));
   }
 
-  /** Connects at once when there is no connection, and otherwise asks whether it is alive. */
+  /** Connects at once if there is no connection, otherwise checks that it is alive. */
   readonly now = (): void => {
     if (document.visibilityState === "hidden" || Date.now() < this.heldUntil) return;
     this.wait = FIRST_WAIT;
@@ -115,14 +115,14 @@ export class Connection {
     if (this.socket !== undefined) this.drop(this.socket);
   }
 
-  /** A machine that slept has timers that are late. */
+  /** Detects sleep: timers of a machine that slept fire late. */
   private readonly tick = (): void => {
     const before = this.tickedAt;
     this.tickedAt = Date.now();
     if (this.tickedAt - before > TICK + JUMP_MIN) this.now();
   };
 
-  /** Asks whether a socket is alive. One that has been silent for long is replaced at once. */
+  /** Pings a socket to check that it is alive. Replaces it at once after a long silence. */
   private check(socket: WebSocket): void {
     if (Date.now() - this.heardAt > SILENCE_AWAKE_MAX) {
       this.drop(socket);
@@ -157,7 +157,7 @@ export class Connection {
     this.watch(SILENCE_MAX);
   }
 
-  /** A network that is gone says nothing: silence is its sign. */
+  /** Drops the socket after a silence, because a dead network reports nothing. */
   private watch(patience: number): void {
     clearTimeout(this.watchdog);
     const socket = this.socket;

@@ -112,7 +112,7 @@ describe("a session with a gap", () => {
     }
     following.cutOff("a");
     expect(follows()).toEqual([{ session: "a", after: 1, hash: HASH }]);
-    // The answer begins with an empty frame.
+    // The server answers with an empty frame first.
     came("a", []);
     came("a", [2, 3]);
     came("a", [9]);

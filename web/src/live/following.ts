@@ -1,5 +1,5 @@
-// The sessions that this tab shows, each one log, folded. Entries are gathered and folded once a frame; nothing else changes a
-// session. The sessions that were left last stay, so that going back to one shows it at once.
+// The sessions that this tab shows. Each one is a folded log. Entries are batched and folded once per frame;
+// nothing else changes a session. The most recently left sessions stay cached, so that going back shows them at once.
 
 import type { StoreApi } from "zustand/vanilla";
 
@@ -11,15 +11,15 @@ import type { Outbox } from "./outbox";
 import type { Replica } from "./seen";
 import type { Known, Session } from "./store";
 
-/** Sessions that stay after they were left. */
+/** The maximum number of sessions that stay cached after they were left. */
 const LEFT_MAX = 10;
-/** A request to follow that has no answer by then is repeated when there is a reason to. */
+/** Timeout for the answer to a follow request. A later trigger may then repeat it. */
 const ANSWER_MAX = 8_000;
 
-/** Entries that came since the last frame. */
+/** Entries received since the last frame. */
 interface Gathered {
   entries: Entry[];
-  /** Of the last entry. */
+  /** The hash of the last entry. */
   hash: number[] | null;
   caughtUp: boolean;
 }
@@ -33,14 +33,14 @@ interface Parts {
 }
 
 export class Following {
-  /** How many parts of the page show each session. */
+  /** The number of components that show each session. */
   private readonly counts = new Map<string, number>();
-  /** Sessions that nothing shows any more, the one that was left last at the end. */
+  /** Cached sessions that nothing shows, the most recently left one last. */
   private left: string[] = [];
   private readonly gathered = new Map<string, Gathered>();
-  /** When each session was asked for that has no answer yet: entries on their way meanwhile are no reason to ask again. */
+  /** Start times of follow requests without an answer. While one is pending, a gap in the entries sends no other. */
   private readonly asked = new Map<string, number>();
-  /** Sessions that were read anew after an error, and have not been folded since. */
+  /** Sessions reloaded after an error and not folded successfully since. */
   private readonly resynchronized = new Set<string>();
   private readonly flushSoon: () => void;
 
@@ -69,13 +69,13 @@ export class Following {
     this.asked.delete(session);
     this.parts.say({ leave: { session } });
     this.behind([session]);
-    // It may change meanwhile, and is told anew with the next visit.
+    // The draft may change meanwhile; the server sends it again with the next follow.
     this.parts.store.setState(({ drafts }) => ({ drafts: without(drafts, session) }));
     this.left = [...this.left.filter((other) => other !== session), session];
     while (this.left.length > LEFT_MAX) this.letGo(this.left.shift() ?? "");
   }
 
-  /** What changed in sessions is not told any more. */
+  /** Marks sessions as no longer up to date. */
   private behind(which: readonly string[]): void {
     const { sessions } = this.parts.store.getState();
     const ahead = which.flatMap((session) => {
@@ -97,7 +97,7 @@ export class Following {
     }));
   }
 
-  /** The connection is open: every session is followed anew. */
+  /** Follows every shown session again on a new connection. */
   opened(): void {
     this.asked.clear();
     for (const session of this.counts.keys()) this.ask(session);
@@ -107,7 +107,7 @@ export class Following {
     this.behind(Object.keys(this.parts.store.getState().sessions));
   }
 
-  /** From where this tab stands, or from the state that the server has. */
+  /** Follows from this tab's cursor, or from the server's snapshot if there is none. */
   private ask(session: string): void {
     if (!this.counts.has(session) || Date.now() - (this.asked.get(session) ?? 0) < ANSWER_MAX) return;
     this.asked.set(session, Date.now());
@@ -126,7 +126,7 @@ export class Following {
   }
 
   entries({ session, entries, caught_up, hash }: NonNullable<Told["entries"]>): void {
-    // The first frame after a request to follow holds nothing.
+    // The answer to a follow request starts with an empty frame.
     if (entries.length === 0 && !caught_up) this.asked.delete(session);
     if (!this.counts.has(session)) return;
     const waiting = this.gathered.get(session) ?? { entries: [], hash: null, caughtUp: false };
@@ -137,7 +137,7 @@ export class Following {
     this.flushSoon();
   }
 
-  /** The server tells no more of a session until it is asked again. */
+  /** Follows again: the server stopped sending this session. */
   cutOff(session: string): void {
     this.flush();
     this.ask(session);
@@ -147,7 +147,7 @@ export class Following {
     this.asked.delete(session);
     const { store, replica } = this.parts;
     if (code === "beyond_end" || code === "another_log") {
-      // The server came back with less than was shown here; what it has is the truth, and this device keeps the rest.
+      // The server has less than this page showed, and its log is authoritative. The replica keeps what is missing.
       const known = store.getState().sessions[session];
       if (known !== undefined) replica.exceeded(session, known);
       store.setState(({ sessions }) => ({ sessions: without(sessions, session) }));
@@ -168,7 +168,7 @@ export class Following {
 
   private flush(): void {
     const waiting = [...this.gathered];
-    // Cleared first: entries that cannot be folded must not come again with the next frame.
+    // Cleared first, so that entries that fail to fold are not retried every frame.
     this.gathered.clear();
     for (const [session, { entries, hash, caughtUp }] of waiting) {
       const known = this.parts.store.getState().sessions[session];
@@ -176,7 +176,7 @@ export class Following {
       try {
         const state = fold(known.state, entries);
         this.parts.outbox.arrived(session, entries);
-        // A repeat ends before the state does, and so does its hash.
+        // A batch of repeated entries ends before the state does; its hash is not the newest.
         const isNew = entries.at(-1)?.seq === state.link.seq;
         const newest = (isNew ? hash : null) ?? known.hash;
         this.put(session, { state, hash: newest, caughtUp: known.caughtUp || caughtUp });
@@ -188,7 +188,7 @@ export class Following {
     }
   }
 
-  /** Reads a session anew from the server's state, once. The other sessions go on. */
+  /** Reloads a session from the server's snapshot, once. Other sessions are not affected. */
   private resynchronize(session: string, error: unknown): void {
     console.error(error);
     if (this.resynchronized.has(session)) return;

@@ -1,6 +1,6 @@
-// Messages that were sent here and are not known to be kept there. They are on this device before anything is asked of
-// the network, go out in order, each session by itself and each message under a key of its own, and leave when their entry
-// comes back.
+// Messages sent from this device that the server has not confirmed. Each is saved on this device before the
+// first request and removed when its entry arrives. Sessions are sent independently, the messages of one in
+// order, each under its own idempotency key.
 
 import type { StoreApi } from "zustand/vanilla";
 
@@ -52,27 +52,27 @@ function kept(user: string): Waiting[] {
 
 const FIRST_WAIT = 300;
 const WAIT_MAX = 10_000;
-/** What a request without a body may take, in milliseconds. */
+/** Timeout for a request without a body, in milliseconds. */
 const PATIENCE = 8_000;
-/** The slowest network that a message is expected to get through, in bytes a millisecond. */
+/** The slowest network on which a message must get through, in bytes per millisecond. */
 const BYTES_A_MILLI = 8;
 
 /** Why the messages of a session are not sent yet. */
 export interface Trouble {
   failures: number;
-  /** What the server said; none when it could not be reached. */
+  /** The server's error; undefined if the server was unreachable. */
   problem?: string;
-  /** When the next attempt is made. */
+  /** When the next attempt starts. */
   retryAt: number;
 }
 
 const isPending = (waiting: Waiting) => waiting.kept === undefined && waiting.refused === undefined;
 
 export class Outbox {
-  /** Sessions whose messages this tab sends, or waits to send; a call ends the pause before the next attempt. */
+  /** Sessions that this tab sends, or waits to send. Calling the value ends the pause before the next attempt. */
   private readonly delivering = new Map<string, () => void>();
 
-  /** Without locks each tab sends what it sees; the server takes each key once. */
+  /** Without locks, every tab sends the messages it sees; the server deduplicates by key. */
   constructor(
     private readonly store: StoreApi<Known>,
     private readonly locks: Pick<LockManager, "request"> | undefined = globalThis.navigator?.locks,
@@ -85,17 +85,17 @@ export class Outbox {
       this.store.setState({ outbox });
   }
 
-  /** Returns the sessions of all messages of a user that this device keeps, also of other tabs. */
+  /** Returns the sessions of all unconfirmed messages of a user on this device, from any tab. */
   sessions(user: string): ReadonlySet<string> {
     return new Set(kept(user).map(({ session }) => session));
   }
 
-  /** Returns how many messages of a user the server is not known to have. */
+  /** Returns the number of a user's messages that the server has not confirmed. */
   count(user: string): number {
     return kept(user).filter((waiting) => waiting.kept === undefined).length;
   }
 
-  /** Another tab changed what this device keeps. */
+  /** Reloads the outbox after another tab changed it. */
   changed(place: string | null): void {
     const { user } = this.store.getState();
     if (user == null || (place !== null && !place.startsWith("outbox:"))) return;
@@ -141,7 +141,7 @@ export class Outbox {
     this.drop((waiting) => waiting.session === session && waiting.kept !== undefined && waiting.kept <= seq);
   }
 
-  /** Sends what waits, each session by itself. A session that waits for its next attempt tries at once. */
+  /** Sends pending messages, each session independently. Ends the pause of a session that waits to retry. */
   deliver(): void {
     const { outbox, user } = this.store.getState();
     if (user == null) return;
@@ -158,7 +158,9 @@ export class Outbox {
     }
   }
 
-  /** Only one tab at a time sends the messages of a session. When it is gone, the next one does. */
+  /**
+   * Runs `work` under a lock, so that one tab at a time sends a session. The next tab takes over when that tab closes.
+   */
   private async alone(name: string, work: () => Promise<void>): Promise<void> {
     if (this.locks === undefined) return work();
     await this.locks.request(`outbox:${name}`, work);
@@ -168,7 +170,7 @@ export class Outbox {
     let wait = FIRST_WAIT;
     for (let failures = 0; ;) {
       if (this.store.getState().user?.user !== user) return;
-      // Another tab may have sent it while this one waited.
+      // Another tab may have sent the message while this one waited.
       this.load(user);
       const next = this.store
         .getState()
@@ -180,7 +182,7 @@ export class Outbox {
         this.tell(session, undefined);
       } catch (error) {
         const refused = error instanceof Refused ? error : undefined;
-        // Whoever signs in next begins again.
+        // Stops: the next sign-in starts delivery again.
         if (refused?.status === 401 || refused?.code === "another_user") return;
         if (refused !== undefined && !refused.passes) {
           this.edit(next.key, { refused: refused.detail });
@@ -240,7 +242,7 @@ export class Outbox {
   private edit(key: string, change: Partial<Waiting>): void {
     const known = this.store.getState().outbox.find((waiting) => waiting.key === key);
     if (known === undefined) return;
-    // Another tab removed it meanwhile; what is gone stays gone.
+    // Another tab removed the message; do not save it again.
     if (read(place(known.user, key)) === null) return this.discard(key);
     const waiting = { ...known, ...change };
     this.store.setState(({ outbox }) => ({

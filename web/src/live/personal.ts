@@ -1,4 +1,5 @@
-// What belongs to the person and not to a session. A page does without it until it comes.
+// Data of the user rather than of a session: preferences, device name and models. The page works without it
+// until it arrives.
 
 import { insist } from "../api/client";
 import { language, setLanguage } from "../words/language";
@@ -18,7 +19,7 @@ export function readPersonal(): void {
   for (const fetched of [personal(), device(), readModels()]) fetched.catch(() => undefined);
 }
 
-/** Reads the models again, because they were changed. */
+/** Reloads the models after a change. */
 export async function readModels(): Promise<void> {
   const { models } = await insist<{ models: Model[] }>("GET", "/models");
   store.setState({ models });

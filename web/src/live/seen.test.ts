@@ -48,7 +48,7 @@ const turn = (id: number, text = `message ${id}`): Turn =>
 const stateAt = (seq: number, ...turns: Turn[]): State => ({ ...EMPTY, link: { ...EMPTY.link, seq }, turns });
 const shown = (seq: number, ...turns: Turn[]) => ({ state: stateAt(seq, ...turns), hash: [seq, 0] });
 
-/** A visit that shows these states, one a second. */
+/** Shows these states to a new page, one per second. */
 async function visit(...states: ReturnType<typeof shown>[]): Promise<Replica> {
   const replica = page();
   const [first] = states;
@@ -115,7 +115,7 @@ describe("a later visit", () => {
     has.mockResolvedValue(false);
     await visit(state);
     expect(lost()?.turns).toMatchObject([{ message: { text: "what was shown" } }]);
-    // It stays after a reload, until the person lets it go.
+    // The lost turns stay after a reload, until the user discards them.
     await visit(state);
     expect(lost()?.seq).toBe(5);
   });

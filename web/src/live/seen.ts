@@ -16,11 +16,11 @@ export interface Seen {
   /** When it was shown. */
   at: number;
   turns: TurnView[];
-  /** Of the entry `seq`: after a restored backup the number may be that of another entry. */
+  /** The hash of entry `seq`. After a restored backup, the number may belong to another entry. */
   hash?: number[];
 }
 
-/** How the end of a session is kept: each turn has a place of its own, so that only those that changed are written. */
+/** The stored form of `Seen`. Each turn has its own key, so that only changed turns are written. */
 type Head = Omit<Seen, "turns"> & { turns: readonly (number | TurnView)[] };
 
 type Kept = Pick<Database, "read" | "readMany" | "write" | "remove" | "names">;
@@ -39,7 +39,7 @@ export class Replica {
   /** Sessions whose earlier visit was looked at: only then may it be written over. */
   private readonly looked = new Set<string>();
   private readonly waiting = new Map<string, Shown>();
-  /** The turns of each session as they were written last. */
+  /** The turns of each session as last written. */
   private readonly written = new Map<string, ReadonlyMap<number, Turn>>();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -65,7 +65,7 @@ export class Replica {
     }
   }
 
-  /** Whether the server still has what was shown. */
+  /** Returns whether the server still has everything that was shown. */
   private async isIn(session: string, { state, hash }: Shown, seen: Seen): Promise<boolean> {
     if (seen.seq > state.link.seq) return false;
     if (seen.hash === undefined) return true;
@@ -99,7 +99,7 @@ export class Replica {
     this.timer ??= setTimeout(this.flush, PAUSE);
   }
 
-  /** Writes what changed since it was written last. */
+  /** Writes the changes since the last write. */
   readonly flush = (): void => {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -122,7 +122,7 @@ export class Replica {
         this.written.delete(session);
         throw error;
       });
-    // What an earlier page kept is not known before its first write.
+    // Before its first write, a page does not know which turns an earlier page stored.
     const older = before === undefined ? await this.database().names("turn", session) : [...before.keys()];
     const left = older.filter((id) => !turns.some((turn) => turn.id === Number(id)));
     if (left.length > 0)
@@ -136,14 +136,14 @@ export class Replica {
       .catch(() => undefined);
   }
 
-  /** Lets a session go that is no longer shown: its next visit is compared again. */
+  /** Releases a session that left the cache. Its next visit compares again. */
   leave(session: string): void {
     this.flush();
     this.looked.delete(session);
     this.written.delete(session);
   }
 
-  /** Deletes what this device has of a session that was erased. */
+  /** Deletes everything this device stores of an erased session. */
   async forget(session: string): Promise<void> {
     this.waiting.delete(session);
     this.looked.delete(session);

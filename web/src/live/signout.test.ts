@@ -13,7 +13,7 @@ vi.mock("idb-keyval", () => ({
 const server = vi.hoisted(() => ({ ask: vi.fn<() => Promise<void>>() }));
 vi.mock("../api/client", () => ({ ask: server.ask }));
 const endLogin = vi.hoisted(() => vi.fn());
-// The whole store needs a page.
+// Importing the real store needs a page.
 vi.mock("./store", () => ({ endLogin, outbox: { count: () => names("outbox:heron:").length } }));
 
 const assign = vi.fn();

@@ -1,5 +1,4 @@
-// Ends a login. What this device keeps of the user goes with it, but for what they choose to keep because the server does not
-// have it.
+// Signs out and deletes the user's data on this device. The user may keep data that the server does not have.
 
 import { ask } from "../api/client";
 import { Database } from "../storage/database";
@@ -8,17 +7,17 @@ import { countUploads } from "../storage/files";
 import { markLeft, owner, wipeOwn, type Kept } from "../storage/own";
 import { endLogin, outbox } from "./store";
 
-/** What is on this device only. */
+/** Counts of data that exists on this device only. */
 export interface Unsent {
   messages: number;
-  /** Sessions with a text that the server does not have. */
+  /** Sessions with a draft that the server does not have. */
   drafts: number;
   files: number;
   /** Sessions whose last turns the server lost. */
   lost: number;
 }
 
-/** Returns what would be lost if this device deleted everything. */
+/** Returns the data that would be lost if this device deleted everything. */
 export async function unsent(): Promise<Unsent> {
   const drafts = localDrafts();
   drafts.flush();
@@ -36,19 +35,19 @@ export function isNothing(unsent: Unsent): boolean {
   return Object.values(unsent).every((count) => count === 0);
 }
 
-/** Signs out. The page is loaded anew: nothing of what it knows is for who comes next. */
+/** Signs out and reloads the page, so that the next user sees nothing of this one. */
 export async function signOut(kept: Kept): Promise<void> {
   await ask("POST", "/logout");
   await forgetUser(owner(), kept);
   location.assign("/");
 }
 
-/** Deletes what this device keeps of a user who signed out. */
+/** Deletes the data of a user who signed out from this device. */
 async function forgetUser(user: string, kept: Kept): Promise<void> {
   const drafts = localDrafts();
   if (kept === "nothing") drafts.discard();
   else drafts.flush();
-  // Other tabs read it before they hear that the login ended.
+  // Set first: other tabs must see it before they notice the sign-out.
   markLeft(user, kept);
   endLogin();
   if (kept === "unsent") drafts.dropSaved();

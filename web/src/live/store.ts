@@ -1,4 +1,4 @@
-// What this tab knows, and where it comes from: who is signed in, what the server tells, and what this device keeps.
+// The state of this tab and its sources: the signed-in user, the server's messages, and the data stored on this device.
 
 import { createStore } from "zustand/vanilla";
 
@@ -63,7 +63,7 @@ export interface Known {
   /** Sessions that the server does not know, or does not show. */
   unknown: Record<string, string>;
   outbox: Waiting[];
-  /** Sessions whose messages could not be sent yet, and why. */
+  /** Why the messages of a session could not be sent yet, by session. */
   unsent: Record<string, Trouble>;
   /** New sessions that exist on this device only. */
   fresh: Record<string, Fresh>;
@@ -74,7 +74,7 @@ export interface Known {
   lost: Record<string, Seen>;
   /** Whether the server has another page than this one. */
   newer: boolean;
-  /** Whether the server's states have another shape, so that this page shows only what it already had. */
+  /** Whether the server folds states of another shape. This page then shows only what it already has. */
   outdated: boolean;
   /** When something was last heard to be on disk, to the second: what tells of it is drawn no more often. */
   heardAt: number;
@@ -137,10 +137,10 @@ export async function begin(): Promise<void> {
   }
 }
 
-/** Reads what this device keeps of a user. `before` is who signed in here last. */
+/** Loads a user's data from this device. `before` is the last user who signed in here. */
 function readDevice({ user }: Me, before: string | null): void {
   if (owner() !== user) {
-    // What no user is named for is of who was here last.
+    // Values without a user name belong to the last user.
     migrate(before ?? user);
     void moveOlder(before ?? user);
   }
@@ -149,7 +149,7 @@ function readDevice({ user }: Me, before: string | null): void {
   store.setState({ fresh: readFresh(user, outbox.sessions(user)) });
 }
 
-/** Deletes what a tab wrote while another one signed its user out. */
+/** Deletes data that a tab wrote while another tab signed its user out. */
 function deleteLate(): void {
   for (const user of leftUsers()) {
     wipeOwn(user, "nothing");
@@ -157,14 +157,14 @@ function deleteLate(): void {
   }
 }
 
-// Another tab started a new session, or sent a message.
+// Reacts to other tabs: sign-ins, sign-outs, new sessions and messages.
 window.addEventListener("storage", ({ key, newValue }) => {
   const { user } = store.getState();
-  // Somebody else signed in in another tab: this one shows nothing of the user before.
+  // Another user signed in in another tab: reload, to show nothing of the previous user.
   if (key === SIGNED_IN && user != null && newValue !== null && newValue !== user.user) location.reload();
-  // Somebody signed in: this tab need not ask again and again.
+  // A user signed in in another tab: stop waiting and load.
   if (key === SIGNED_IN && user === null && newValue !== null) void begin();
-  // They signed out in another tab: this one shows and keeps nothing of them either.
+  // The user signed out in another tab: reload, to show and save nothing of them.
   if (key === SIGNED_IN && user != null && newValue === null) location.reload();
   outbox.changed(key);
   if (isFreshPlace(key) && user != null)
@@ -188,7 +188,7 @@ export function startSession(from: Pick<Fresh, "after" | "project">): string {
   return fresh.session;
 }
 
-/** Cuts this page's connection for a while, for who wants to see that it does no harm. */
+/** Cuts this page's connection for a while, to demonstrate that nothing is lost. */
 export function cutFor(millis: number): void {
   connection.cut(millis);
 }
@@ -209,7 +209,7 @@ function signedOut(): void {
   store.setState({ user: null });
 }
 
-/** Forgets who is signed in. Who leaves on purpose is not told that the login ended. */
+/** Clears the signed-in user without the notice that a login ended. */
 export function endLogin(): void {
   connection.stop();
   forgetMe();
@@ -280,7 +280,7 @@ function told(told: Told): void {
   }
 }
 
-/** Deletes what this device keeps of a session that was erased. */
+/** Deletes everything this device stores of an erased session. */
 function forgetSession(session: string): void {
   localDrafts().forget(session);
   dropFiles(session);

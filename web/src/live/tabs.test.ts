@@ -1,5 +1,5 @@
-// Three tabs of one browser, two users and a network that loses answers: every message is kept once, none is left behind while
-// a tab of its user is online, and none is ever sent as another user.
+// Three tabs of one browser, two users and a network that loses answers. Every message is saved exactly once
+// and never sent as another user. None is left behind while a tab of its user is online.
 
 import * as fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -23,11 +23,11 @@ vi.mock("../api/client", async (original) => ({
     browser.ask(path, body, key ?? ""),
 }));
 
-/** The server, and what the network does to the next requests. */
+/** The server, and the network faults of the next requests. */
 class Server {
   kept: Posted[] = [];
   online = true;
-  /** Answers that are lost on the way back. */
+  /** Answers to lose on the way back. */
   lost = 0;
   /** Sessions that the server cannot write to. */
   broken = new Set<string>();
@@ -45,7 +45,7 @@ class Server {
   }
 }
 
-/** Locks of a browser. A tab that is closed gives its locks away. */
+/** The locks of one browser. A closed tab releases its locks. */
 class Locks {
   private readonly queues = new Map<string, { tab: Tab; run: () => void }[]>();
 
@@ -53,7 +53,7 @@ class Locks {
     const request = async (name: string, work: () => Promise<void>) => {
       await new Promise<void>((granted) => this.join(name, { tab, run: granted }));
       try {
-        // The work of a closed tab never comes to its end.
+        // The work of a closed tab never completes.
         await Promise.race([work(), tab.closed]);
       } finally {
         this.leave(name);
@@ -82,7 +82,7 @@ class Tab {
   readonly closed = new Promise<void>((done) => {
     this.close = () => {
       this.open = false;
-      // Nothing that a closed tab still runs sees a user.
+      // Code that still runs in a closed tab sees no user.
       this.store.setState({ user: null });
       done();
     };
@@ -119,7 +119,7 @@ const acts: fc.Arbitrary<Act> = fc.oneof(
   fc.record({ act: fc.constantFrom("break" as const, "mend" as const), session }),
 );
 
-/** Many stories take long on a machine that is busy. */
+/** Running many stories is slow on a busy machine. */
 vi.setConfig({ testTimeout: 60_000 });
 
 beforeEach(() => vi.useFakeTimers());
@@ -128,19 +128,19 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** One browser with its tabs. The user of the browser is whoever signed in last, in whichever tab. */
+/** One browser with its tabs. The last user to sign in, in any tab, is the user of all tabs. */
 class World {
   readonly server = new Server();
   readonly locks = new Locks();
   user = "heron";
   tabs: Tab[] = [];
   sent: { text: string; user: string }[] = [];
-  /** Texts by the user as whom they were posted. */
+  /** Each text with the user it was posted as. */
   posted: { text: string; user: string }[] = [];
 
   constructor() {
     const storage = inMemory();
-    // Other tabs hear of every change.
+    // Other tabs receive every change.
     const heard = (name: string) =>
       queueMicrotask(() =>
         this.tabs.filter(({ open }) => open).forEach(({ outbox }) => outbox.changed(name)),
@@ -198,7 +198,7 @@ class World {
         server.lost += 1;
         return;
       case "other user":
-        // Signing in makes every tab of the user before load the page anew.
+        // Signing in reloads every tab of the previous user.
         this.user = this.user === "heron" ? "tern" : "heron";
         this.tabs.forEach((tab) => tab.close());
         this.tabs = this.tabs.map(() => new Tab(this.user, this.locks));
@@ -220,7 +220,7 @@ test("every message is kept once, by its own user, in whichever tab it was sent"
         world.do(act);
         await vi.advanceTimersByTimeAsync(millis);
       }
-      // Both users come back, and one tab is enough.
+      // Both users come back, each with one tab.
       world.server.broken.clear();
       world.server.online = true;
       for (const user of ["heron", "tern"]) {

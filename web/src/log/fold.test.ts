@@ -37,7 +37,7 @@ describe("the fold", () => {
 
   it.each(names)("leaves the state that the server's fold leaves: %s", (name) => {
     const { link, ...state } = golden("states", name);
-    // Entries come without the epoch and hash of their link.
+    // Entries arrive without the epoch and hash of their link.
     expect(plain(fold(EMPTY, log(name)))).toEqual({ ...state, link: { ...EMPTY.link, seq: link.seq } });
   });
 
@@ -125,7 +125,7 @@ describe("the fold", () => {
 const UNKNOWN = ["zz_new", { zz_new: {} }];
 /** The variants of every stored enum, as the server lists them. */
 const VARIANTS = new Set(readFileSync(join(fixtures, "state.txt"), "utf8").match(/(?<=::)\w+/g));
-/** A message that has nothing but its text looks like a variant. */
+/** Structs to skip: a message with only a text looks like a variant. */
 const STRUCTS = ["message"];
 
 function isVariant(value: unknown): boolean {
@@ -135,12 +135,12 @@ function isVariant(value: unknown): boolean {
   return name !== undefined && others.length === 0 && VARIANTS.has(name);
 }
 
-/** Part of a continuation is held back until its run is known to be complete, by the server too. */
+/** Returns whether a field ends a continuation. The server, too, holds back part of one until its run is complete. */
 function endsContinuation(name: string, run: object): boolean {
   return name === "end" && "asked_to_continue" in run && run.asked_to_continue === true;
 }
 
-/** The value with each of the variants in it, at any depth, replaced by such as a newer version might write. */
+/** Returns copies of a value, each with one variant, at any depth, replaced by one of a newer version. */
 function replacements(value: unknown): unknown[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, field]) => {
@@ -152,14 +152,14 @@ function replacements(value: unknown): unknown[] {
   });
 }
 
-/** Words of messages and of all that agents wrote, as they stand in a state. */
+/** Returns the words of all messages and answers in a state. */
 function wordsOf({ turns, queue }: State): string[] {
   const pieces = turns.flatMap(({ runs }) => runs.flatMap(({ pieces }) => pieces));
   const messages = [...turns, ...queue].map(({ message }) => message.text);
   return wordsIn([...messages, ...pieces.flatMap((piece) => writtenIn(piece))].join("\n"));
 }
 
-/** Everything that a reader can reach: the view, and every other answer. */
+/** Returns all text that a reader can reach: the view and every alternative answer. */
 function onPage(state: State): string {
   const { turns, queue } = view(state);
   const answers = state.turns.flatMap((turn) =>

@@ -40,7 +40,7 @@ export function fold(state: State, entries: readonly Entry[]): State {
   return folded;
 }
 
-/** Applies one entry. An entry of a newer version that this one cannot read changes nothing but the position. */
+/** Applies one entry. Skips an entry of a newer version that cannot be read, but advances the position. */
 function step(state: State, entry: Entry): State {
   try {
     return applied(state, entry);
@@ -49,10 +49,10 @@ function step(state: State, entry: Entry): State {
   }
 }
 
-/** Applies an entry, or throws where it cannot be read. */
+/** Applies an entry, or throws if it cannot be read. */
 export function applied(state: State, entry: Entry): State {
   const link = { ...state.link, seq: entry.seq };
-  // A kind of a newer version that is written as a word.
+  // An event kind of a newer version, encoded as a string.
   if (typeof entry.event !== "object") return { ...state, link };
   const moves = movesActivity(entry.event) && !isHealed(state, entry.event);
   const active_at = moves ? Math.max(state.active_at, entry.time) : state.active_at;
@@ -256,7 +256,7 @@ function apply(state: State, entry: Entry): State {
   if (run !== undefined)
     return editRun(state, run, (known) => ({
       ...output(known, entry.event),
-      // What is healed later does not make the run any newer.
+      // Output recovered after the run ended does not change its time.
       last_at: known.end == null ? Math.max(known.last_at, entry.time) : known.last_at,
     }));
   for (const [kind, told] of Object.entries(entry.event)) {
@@ -267,7 +267,7 @@ function apply(state: State, entry: Entry): State {
   return state;
 }
 
-/** A time that cannot be read is none, and costs nothing else. */
+/** Returns a time, or null if it is not readable. */
 function readableTime(at: unknown): number | null {
   return typeof at === "number" && Number.isSafeInteger(at) ? at : null;
 }

@@ -45,7 +45,7 @@ export function history(before: History, entries: readonly Entry[]): History {
   return { state, hidden };
 }
 
-/** How an event takes turns out of sight, if it does. */
+/** Returns how an event hides turns, if it does. */
 function hiding(event: Event): Hidden["how"] | undefined {
   if (variant(event, "turns_undone") !== undefined) return "undone";
   if (variant(event, "message_edited") !== undefined) return "edited";

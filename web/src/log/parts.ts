@@ -145,7 +145,7 @@ function thoughtBehind(before: Thought, piece: Thought): Part {
 }
 
 const partViews = new WeakMap<Piece, Part>();
-/** Stands for every piece that this version does not know. */
+/** The part for every piece that this version does not know. */
 const NEWER: Part = { newer: {} };
 
 function partOf(piece: Piece, run: Run): Part {
@@ -174,7 +174,7 @@ function callOf({ no, tool, arguments: given, state }: Call, run: Run): PartOfCa
   return { ...call, state: outcome.status === "error" ? "failed" : "finished", result: outcome.content };
 }
 
-/** How far a call came that has no outcome. */
+/** Returns the progress of a call without an outcome. */
 function progressOf(state: Call["state"], run: Run): CallProgress {
   if (state === "drafted") return "incomplete";
   if (state !== "asked") return "newer";

@@ -39,7 +39,7 @@ export function feed(run: Tagged, text: string): Tagged {
   const [opening, reasoning] = [variant(tags, "Opening"), variant(tags, "Reasoning")];
   if (opening !== undefined) return open(opening + text, pieces);
   if (reasoning !== undefined) return close(reasoning.tag, reasoning.held + text, pieces);
-  // A state of a newer version hides no text.
+  // Tag states of a newer version hold no text back.
   return { tags, pieces: push(pieces, "text", text) };
 }
 

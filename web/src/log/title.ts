@@ -8,7 +8,7 @@ const CHARACTERS_MAX = 60;
 /** A title that is cut ends at its last space behind so many characters, if there is one. */
 const CHARACTERS_MIN = 40;
 
-/** Returns the name itself; none when there is none, or when it is of a kind that this version does not know. */
+/** Returns the title's text, or null if there is none or its kind is unknown to this version. */
 export function titleText(title: Title | null | undefined): string | null {
   if (title == null) return null;
   return variant(title, "person") ?? variant(title, "generated") ?? variant(title, "provisional") ?? null;

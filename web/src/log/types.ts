@@ -65,7 +65,7 @@ export interface Interruption {
 export type Part =
   | Exclude<Schemas["Part"], { marker: unknown } | { call: unknown }>
   | { call: Omit<Extract<Schemas["Part"], { call: unknown }>["call"], "state"> & { state: CallProgress } }
-  /** A part that this version does not know. */
+  /** A part unknown to this version. */
   | { newer: object };
 export type CallProgress = Schemas["CallProgress"] | "newer";
 export type MarkerKind = Schemas["MarkerKind"] | "output_limit" | "other";

@@ -1,6 +1,6 @@
 import type { Usage } from "./types";
 
-/** Both together. A cost of nothing is left out, as the server writes it. */
+/** Adds two usages. Omits a cost of zero, as the server does. */
 export function plus(one: Usage, other: Usage): Usage {
   const cost_micros = (one.cost_micros ?? 0) + (other.cost_micros ?? 0);
   return {

@@ -54,7 +54,7 @@ export function view(state: State): View {
 
 /** Whether the newest run was interrupted so often without output in between that it no longer resumes by itself. */
 function isStuck(state: State): boolean {
-  // A branch, an undo or another chosen answer settled it.
+  // A branch, an undo or another chosen answer cleared it.
   if (state.open_run != null || state.needs !== "interrupted" || state.trashed) return false;
   if (state.interrupted_in_a_row < INTERRUPTED_IN_A_ROW_MAX) return false;
   const turn = state.turns.at(-1);
@@ -69,7 +69,10 @@ function shownRuns(turn: Turn): Run[] {
   return answers(turn).find((runs) => runs.some((run) => run.id === turn.chosen)) ?? [];
 }
 
-/** The view of one turn, without the bookkeeping of a recovery. Of a turn that this version cannot read, its words. */
+/**
+ * Returns the view of one turn, without recovery bookkeeping. Falls back to the text of a turn that this
+ * version cannot read.
+ */
 export function turnView(turn: Turn): TurnView {
   const known = turnViews.get(turn);
   if (known !== undefined) return known;
@@ -83,7 +86,7 @@ export function turnView(turn: Turn): TurnView {
   return shown;
 }
 
-/** A turn with the text and reasoning of its newest run alone. */
+/** Returns a turn with only the text and reasoning of its newest run. */
 function wordsOf(turn: Turn): TurnView {
   const run = turn.runs.at(-1);
   const texts = (run?.pieces ?? []).flatMap((piece): Part[] => {

@@ -1,4 +1,5 @@
-// White space as the server takes it: Unicode's property. `trim` differs: it knows U+FEFF and does not know U+0085.
+// Trims by the Unicode property White_Space, as the server does. `String.prototype.trim` differs: it includes
+// U+FEFF and excludes U+0085.
 
 const SPACE = /^\p{White_Space}$/u;
 
@@ -6,7 +7,7 @@ export function trimStart(text: string): string {
   return text.replace(/^\p{White_Space}+/u, "");
 }
 
-/** Reads from the end: a pattern bound to the end would look at every stretch of white space in a long text. */
+/** Scans from the end: a pattern anchored at the end would try every run of white space in a long text. */
 export function trimEnd(text: string): string {
   let end = text.length;
   while (end > 0 && SPACE.test(text.charAt(end - 1))) end -= 1;

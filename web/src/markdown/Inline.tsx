@@ -1,4 +1,4 @@
-// The words of a block as elements.
+// Renders inline Markdown tokens as elements.
 
 import { i18n } from "@lingui/core";
 import type { Token, Tokens } from "marked";
@@ -8,10 +8,10 @@ import { FormulaView } from "./FormulaView";
 import { decoded } from "./entities";
 import type { Formula } from "./maths";
 
-/** The only element that is drawn: nothing else breaks a line in the cell of a table. */
+/** The only HTML element that is rendered: a table cell has no other way to break a line. */
 const LINE_BREAK = /^<br\s*\/?>$/i;
 
-/** The words of a block. */
+/** Renders the inline tokens of a block. */
 export function inline(token: { tokens?: Token[] | undefined }): ReactNode {
   return (token.tokens ?? []).map((child, at) => <Fragment key={at}>{span(child)}</Fragment>);
 }
@@ -46,14 +46,14 @@ function span(token: Token): ReactNode {
   }
 }
 
-/** A token's words. The reader of Markdown leaves references to characters in them. */
+/** Returns the text of a token. The lexer leaves character references undecoded. */
 export function plain(token: Token): string {
   return "text" in token && typeof token.text === "string" ? decoded(token.text) : token.raw;
 }
 
 const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 
-/** An address that may be gone to; anything else is shown as text. */
+/** Returns an address that is safe to link to. Any other address is shown as text. */
 export function safeAddress(text: string): string | undefined {
   try {
     const url = new URL(text);
@@ -64,7 +64,7 @@ export function safeAddress(text: string): string | undefined {
 }
 
 function Link({ token }: { token: Tokens.Link }) {
-  // An address that stands for itself has no references to characters.
+  // A bare URL contains no character references.
   const href = safeAddress(token.autolink === true ? token.href : decoded(token.href));
   if (href === undefined) return <>{token.raw}</>;
   return (
@@ -74,7 +74,7 @@ function Link({ token }: { token: Tokens.Link }) {
   );
 }
 
-/** A picture from elsewhere tells its host who reads: its address is shown, and nothing is fetched. */
+/** An image, shown as a link. Loading a remote image would reveal the reader to its host. */
 function Image({ token }: { token: Tokens.Image }) {
   const href = safeAddress(decoded(token.href));
   const name = token.text === "" ? i18n.t("Picture") : decoded(token.text);

@@ -49,7 +49,10 @@ interface PlacedProps {
   knots: readonly Marker[];
 }
 
-/** A block with the knots before it. The same element while it is open and when it is settled: nothing is drawn anew. */
+/**
+ * A block and the interruption markers before it. Open and settled blocks use the same element, so settling
+ * does not remount.
+ */
 const PlacedBlock = memo(function PlacedBlock({ block, growing, knots }: PlacedProps) {
   return (
     <Growing value={growing}>
@@ -61,11 +64,11 @@ const PlacedBlock = memo(function PlacedBlock({ block, growing, knots }: PlacedP
   );
 });
 
-/** The blocks of a text. They depend on the text alone: those of its last version only save work. */
+/** Returns the blocks of a text. They depend on the text alone; the previous blocks only save work. */
 function useBlocks(text: string): Blocks {
   const [known, setKnown] = useState(NOTHING);
   const blocks = grow(known, text);
-  // React repeats this render at once with the new state, and drops the state of a render that it discards.
+  // React re-renders at once with the new state, and discards it together with a discarded render.
   if (blocks !== known) setKnown(blocks);
   return blocks;
 }
@@ -97,14 +100,14 @@ function placeOf(text: string, characters: number): number {
   return place;
 }
 
-/** Apart from what frames it, so that the boundary around it holds when it fails. */
+/** A component of its own, so that the boundary around it catches its errors. */
 const OneBlock = memo(function OneBlock({ block }: { block: Block }) {
   return draw(block.token, "auto");
 });
 
 /**
- * A block. Without a direction it has that of the item or quotation around it, whose own `auto` looks only at text that
- * has no direction yet.
+ * Renders a block. Without `dir` it inherits the direction of its item or quotation, whose `auto` ignores
+ * descendants that have a `dir`.
  */
 function draw(token: Token, dir?: "auto"): ReactNode {
   switch (token.type) {
@@ -148,7 +151,7 @@ function Heading({ token, dir }: { token: Tokens.Heading; dir: "auto" | undefine
   return <Level dir={dir}>{inline(token)}</Level>;
 }
 
-/** Text as it was written. */
+/** The source text, unformatted. */
 function Raw({ text }: { text: string }) {
   return (
     <p className="raw" dir="auto">
@@ -177,7 +180,7 @@ function List({ token }: { token: Tokens.List }) {
   return <ol start={token.start === "" ? undefined : token.start}>{items}</ol>;
 }
 
-/** An item is the same token until it changes, so of a list that grows only the end is drawn anew. */
+/** An unchanged item keeps its token, so a growing list re-renders only its end. */
 const Item = memo(function Item({ item, last }: { item: Tokens.ListItem; last: boolean }) {
   return (
     <li className={item.task ? "task" : undefined} dir="auto">

@@ -7,7 +7,7 @@ import { describe, expect, it, vi } from "vitest";
 import { NOTHING, grow, isClosed, type Blocks } from "./blocks";
 import { lex } from "./reader";
 
-/** Thousands of texts take long on a machine that is busy. */
+/** Lexing thousands of texts is slow on a busy machine. */
 vi.setConfig({ testTimeout: 60_000 });
 
 const NASTY = [
@@ -50,7 +50,7 @@ const NASTY = [
 const grown = ({ settled, open }: Blocks) => [...settled, ...open].map(({ token }) => token);
 const once = (text: string) => lex(text).filter(({ type }) => type !== "space");
 
-/** Compares after each piece, going on from the pieces before it. */
+/** Lexes piece by piece and compares with lexing at once after each piece. */
 function expectSameAsAtOnce(pieces: Iterable<string>): void {
   let blocks = NOTHING;
   let text = "";
@@ -58,19 +58,19 @@ function expectSameAsAtOnce(pieces: Iterable<string>): void {
     text += piece;
     blocks = grow(blocks, text);
     const [one, other] = [grown(blocks), once(text)];
-    // Explaining a difference is slow, so it is looked for first.
+    // Formatting a difference is slow, so equality is checked first.
     if (!isDeepStrictEqual(one, other)) expect(one).toEqual(other);
   }
 }
 
-/** A value whose parts throw when they are written to. */
+/** Freezes a value deeply, so that writing to any part throws. */
 function frozen<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   Object.values(value).forEach(frozen);
   return Object.freeze(value);
 }
 
-/** A text in pieces, cut at some places. */
+/** Splits a text at the given places. */
 function cut(text: string, places: readonly number[]): string[] {
   const ends = [...places.toSorted((one, other) => one - other), text.length];
   return ends.map((end, at) => text.slice(ends[at - 1] ?? 0, end));
@@ -89,7 +89,7 @@ describe("blocks that grow", () => {
   it.each(NASTY)("leave the blocks they go on from unchanged: %j", (text) => {
     let blocks = NOTHING;
     for (let end = 1; end <= text.length; end += 1) {
-      // As in a render that React discards.
+      // A render that React discards.
       grow(blocks, `${text.slice(0, end)}- other\n\n[a]: x\n[r]: y`);
       blocks = frozen(grow(blocks, text.slice(0, end)));
       expect(grow(blocks, text.slice(0, end))).toBe(blocks);
@@ -129,7 +129,7 @@ const LINE = "heron in the reeds";
 const lines = (count: number, line: (at: number) => string) =>
   Array.from({ length: count }, (_, at) => line(at)).join("\n");
 
-/** The longest text that is lexed while something is done. */
+/** Returns the length of the longest text lexed during `act`. */
 function longestLexed(act: () => void): number {
   const spy = vi.spyOn(Lexer.prototype, "blockTokens");
   act();

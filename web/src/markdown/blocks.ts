@@ -1,6 +1,6 @@
-// Markdown that grows: only what stands behind the last settled block, item or row is lexed again. The last three of them
-// stay open, because what follows may still change them (a line becomes a heading, an item goes on). The blocks are those
-// that lexing the whole text gives; the blocks of its beginning only save work and keep the identity of what is unchanged.
+// Incremental Markdown: lexes only the text behind the last settled block, item or row. The last three stay
+// open, because later text may change them: a line becomes a heading, an item continues. The result equals
+// lexing the whole text; earlier blocks only save work and keep the identity of unchanged parts.
 
 import type { Links, Token, Tokens } from "marked";
 
@@ -10,7 +10,7 @@ import { changedLabels, mayRefer } from "./references";
 import { share } from "./share";
 
 export interface Block {
-  /** Where it begins in the text, with line feeds only: its name for as long as the text only grows. */
+  /** The offset in the text, with line feeds only. It identifies the block while the text only grows. */
   at: number;
   token: Token;
 }
@@ -19,13 +19,13 @@ export interface Blocks {
   text: string;
   settled: readonly Block[];
   open: readonly Block[];
-  /** How much of the text is settled. */
+  /** The length of the settled text. */
   end: number;
-  /** The settled beginning of the first open block. */
+  /** The settled part of the first open block. */
   head: Head | undefined;
-  /** The definitions in what is settled. */
+  /** The link definitions in the settled text. */
   defined: Links;
-  /** The definitions in the whole text. */
+  /** The link definitions in the whole text. */
   links: Links;
 }
 
@@ -39,14 +39,17 @@ export const NOTHING: Blocks = {
   links: NO_LINKS,
 };
 
-/** How many blocks, items or rows stay open: a paragraph ends before a table, which takes two more lines to tell. */
+/**
+ * The number of blocks, items or rows that stay open. A table ends the paragraph before it, but needs two more
+ * lines to be recognized.
+ */
 const OPEN = 3;
 
-/** The blocks of a text, going on from those of its beginning. */
+/** Returns the blocks of a text, extending those of its beginning. */
 export function grow(before: Blocks, source: string): Blocks {
   const text = unixLines(source);
   if (text === before.text) return before;
-  // The whole beginning is compared each time; `startsWith` does that letter by letter, which a long answer would feel.
+  // Comparing slices is faster than `startsWith`, which compares letter by letter.
   const goesOn = text.slice(0, before.text.length) === before.text;
   return extend(goesOn ? before : NOTHING, text);
 }
@@ -71,12 +74,12 @@ function extend(before: Blocks, text: string): Blocks {
   return settle({ text, settled, open, end, head, defined, links });
 }
 
-/** The state in which the list or table is lexed from its beginning. */
+/** Returns a state that lexes the list or table from its start. */
 function withoutHead(before: Blocks, { at }: Head): Blocks {
   return { ...before, end: at, head: undefined };
 }
 
-/** Tokens with their places in the text. */
+/** Returns the tokens with their offsets. */
 function placed(tokens: readonly Token[], from: number): Block[] {
   const blocks: Block[] = [];
   let at = from;
@@ -92,7 +95,7 @@ function sharedWith(before: readonly Block[], block: Block): Block {
   return same === undefined ? block : share(same, block);
 }
 
-/** The settled blocks, with those lexed again that refer to labels whose definitions changed. */
+/** Returns the settled blocks. Lexes a block again if it refers to a label whose definition changed. */
 function relinked(before: Blocks, text: string, changed: readonly string[], links: Links): readonly Block[] {
   const { settled, open, end } = before;
   if (changed.length === 0) return settled;
@@ -107,7 +110,7 @@ function relinked(before: Blocks, text: string, changed: readonly string[], link
   });
 }
 
-/** Settles all but the last open blocks, items and rows. */
+/** Settles all but the last `OPEN` blocks, items and rows. */
 function settle(blocks: Blocks): Blocks {
   const { text, settled, open } = blocks;
   const { place, count } = firstToStayOpen(open);
@@ -126,7 +129,7 @@ function settle(blocks: Blocks): Blocks {
   };
 }
 
-/** The first open block that does not settle, and how many of its children do. */
+/** Returns the first block that stays open, and how many of its children settle. */
 function firstToStayOpen(open: readonly Block[]): { place: number; count: number } {
   let left = OPEN;
   let place = open.length;
@@ -140,7 +143,7 @@ function firstToStayOpen(open: readonly Block[]): { place: number; count: number
   return { place, count: 0 };
 }
 
-/** Whether a block of code can grow no more: its last line is a fence like its first. */
+/** Returns whether a code block is closed: its last line is a fence like its first. */
 export function isClosed(code: Tokens.Code): boolean {
   if (code.codeBlockStyle === "indented") return false;
   const lines = code.raw.trimEnd().split("\n");

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 
 import { Markdown } from "./Markdown";
 
-/** The elements of a text with their directions. */
+/** Returns the rendered elements of a text with their directions. */
 function directions(text: string): string[] {
   const markup = renderToStaticMarkup(createElement(Markdown, { text }));
   return [...markup.matchAll(/<(p|h\d|li|blockquote|th|td|pre|code|span)\b([^>]*)/g)].map(

@@ -1,5 +1,5 @@
-// Character references as HTML names them. They become text, never HTML. A table of its own, because the whole list of HTML
-// has 2,231 names; these are the ones of HTML 4 and the few later ones that models write.
+// HTML character references. They decode to text, never to HTML. HTML defines 2,231 names; this table has those
+// of HTML 4 and the few later ones that models write.
 
 /** The names of U+00A0 to U+00FF, in order. */
 const LATIN =
@@ -16,7 +16,7 @@ const GREEK =
   "Psi Omega - - - - - - - alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho " +
   "sigmaf sigma tau upsilon phi chi psi omega";
 
-/** The rest, as name and code point. */
+/** All other names, each followed by its code point in hexadecimal. */
 const OTHERS =
   "amp 26 lt 3c gt 3e quot 22 apos 27 num 23 dollar 24 percnt 25 lpar 28 rpar 29 ast 2a plus 2b comma 2c period 2e " +
   "sol 2f colon 3a semi 3b equals 3d quest 3f commat 40 lsqb 5b lbrack 5b bsol 5c rsqb 5d rbrack 5d lowbar 5f grave 60 " +
@@ -39,7 +39,7 @@ GREEK.split(" ").forEach((name, at) => CHARACTERS.set(name, String.fromCodePoint
 for (const [, name = "", code = ""] of OTHERS.matchAll(/(\S+) (\S+)/g))
   CHARACTERS.set(name, String.fromCodePoint(Number.parseInt(code, 16)));
 
-/** A text with the characters that its references stand for; an unknown name stays as it was written. */
+/** Decodes the character references in a text. An unknown name stays as written. */
 export function decoded(text: string): string {
   if (!text.includes("&")) return text;
   return text.replace(
@@ -51,7 +51,7 @@ export function decoded(text: string): string {
   );
 }
 
-/** A code point that is no character becomes the replacement character, as in CommonMark. */
+/** Returns the character of a code point, or U+FFFD for an invalid one, as in CommonMark. */
 function character(code: number): string {
   const valid = code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
   return valid ? String.fromCodePoint(code) : "\ufffd";

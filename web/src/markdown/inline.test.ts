@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 
 import { Markdown } from "./Markdown";
 
-/** The markup of a text, without what frames it. */
+/** Renders a text without the outer element and attributes. */
 const drawn = (text: string) =>
   renderToStaticMarkup(createElement(Markdown, { text }))
     .replace(/^<div class="prose">|<\/div>$/g, "")

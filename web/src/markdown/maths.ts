@@ -45,7 +45,7 @@ function formula(raw: string, text: string, how: { display: boolean; closed: boo
   return { type: "formula", raw, text: text.trim(), ...how };
 }
 
-/** The length of what stands before the first empty line. */
+/** Returns the length of the text before the first empty line. */
 export function beforeEmptyLine(source: string): number {
   const at = source.search(/\n[ \t]*\n/);
   return at < 0 ? source.length : at + 1;
@@ -116,5 +116,5 @@ const inLines: TokenizerExtension = {
   tokenizer: (source, tokens) => inlineFormula(source, tokens.at(-1)?.raw ?? ""),
 };
 
-/** What teaches the lexer formulas. */
+/** The marked extensions for formulas. */
 export const formulaExtensions: TokenizerExtension[] = [inBlocks, inLines];

@@ -1,5 +1,5 @@
-// The Markdown lexer, configured so that no block depends on text behind its end or on the blocks before it. Streamed text
-// is lexed block by block, so anything that reaches further would look different after a reload.
+// The Markdown lexer, configured so that no block depends on text behind its end or on earlier blocks. Streamed
+// text is lexed block by block; a longer reach would make it look different after a reload.
 
 import { Lexer, Marked, Tokenizer, type Links, type Token, type Tokens } from "marked";
 
@@ -9,8 +9,8 @@ export const reader = new Marked({
   gfm: true,
   extensions: formulaExtensions,
   tokenizer: {
-    // A paragraph ends before a formula. An extension with a `start` would say so too, but then marked joins paragraphs
-    // that stand before a formula, and the blocks would depend on what comes later.
+    // A paragraph ends before a formula. An extension with `start` would do the same, but then marked joins the
+    // paragraphs before a formula, and blocks would depend on later text.
     paragraph(source) {
       const at = blockFormulaAt(source.slice(1));
       return at === undefined ? false : Tokenizer.prototype.paragraph.call(this, source.slice(0, at + 1));
@@ -20,12 +20,12 @@ export const reader = new Marked({
       const at = blockFormulaAt(source);
       return at === undefined ? false : Tokenizer.prototype.lheading.call(this, source.slice(0, at));
     },
-    // A title ends before an empty line, as CommonMark requires; marked looks for its end in the whole text.
+    // A title ends before an empty line, as CommonMark requires; marked searches the whole text for its end.
     def(source) {
       if (!/^ {0,3}\[/.test(source)) return undefined;
       return Tokenizer.prototype.def.call(this, source.slice(0, beforeEmptyLine(source)));
     },
-    // A line break that begins a line is part of a paragraph, so that the Markdown around it is read.
+    // A line that starts with a line break is a paragraph, so that Markdown in it is parsed.
     html: (source) => (/^ {0,3}<br *\/?>/i.test(source) ? undefined : false),
     list(source) {
       const first = this.lexer.inlineQueue.length;
@@ -37,8 +37,8 @@ export const reader = new Marked({
 });
 
 /**
- * Gives each queued run of words the text of its own token. marked takes the mark of a task off the last run that looks
- * like one, which may stand in another item.
+ * Restores the source of each queued inline run from its own token. marked strips the task checkbox from the
+ * last run that looks like one, which may belong to another item.
  */
 function restoreWords(lexer: Lexer, list: Tokens.List, first: number): void {
   const queued = new Map(lexer.inlineQueue.slice(first).map((run) => [run.tokens, run]));
@@ -56,18 +56,18 @@ function cellsOf({ header, rows }: Tokens.Table): Tokens.TableCell[] {
   return [...header, ...rows.flat()];
 }
 
-/** A lexer with the blocks of a text; their words follow once all definitions are known. */
+/** Returns a lexer with the block tokens of a text. Inline tokens follow once all definitions are known. */
 export function lexBlocks(text: string): Lexer {
   const lexer = new Lexer(reader.defaults);
   lexer.blockTokens(text, lexer.tokens);
   return lexer;
 }
 
-/** Lexes the words in the blocks of a lexer, with the definitions that references may use. */
+/** Lexes the inline tokens of a lexer's blocks, with the definitions for reference links. */
 export function lexWords(lexer: Lexer, links: Links): void {
   lexer.tokens.links = links;
   for (const { src, tokens } of lexer.inlineQueue) {
-    // An element without an end ends with its block.
+    // An unclosed element ends with its block.
     lexer.state.inRawBlock = false;
     lexer.state.inLink = false;
     lexer.inlineTokens(src, tokens);
@@ -76,7 +76,7 @@ export function lexWords(lexer: Lexer, links: Links): void {
 
 export const NO_LINKS: Links = Object.freeze(Object.create(null) as Links);
 
-/** These definitions and those of some blocks; the first definition of a label wins. */
+/** Returns `links` extended by the definitions in some blocks. The first definition of a label wins. */
 export function withDefinitions(links: Links, tokens: readonly Token[]): Links {
   const found = definitionsIn(tokens).filter(({ tag }) => !(tag in links));
   if (found.length === 0) return links;
@@ -96,14 +96,14 @@ function definitionsIn(tokens: readonly Token[]): Tokens.Def[] {
   });
 }
 
-/** The blocks of a text that does not grow. */
+/** Returns the blocks of a text that does not grow. */
 export function lex(text: string): Token[] {
   const lexer = lexBlocks(unixLines(text));
   lexWords(lexer, withDefinitions(NO_LINKS, lexer.tokens));
   return [...lexer.tokens];
 }
 
-/** A text with line feeds only: places in a text are counted in these. */
+/** Converts line endings to line feeds. All offsets count in this text. */
 export function unixLines(text: string): string {
   return text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
 }

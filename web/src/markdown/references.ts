@@ -1,8 +1,8 @@
-// Which blocks have to be lexed again because a definition came or changed.
+// Finds the blocks to lex again after a link definition was added or changed.
 
 import type { Links } from "marked";
 
-/** The labels whose definitions differ. */
+/** Returns the labels whose definitions differ. */
 export function changedLabels(before: Links, now: Links): string[] {
   if (before === now) return [];
   return Object.keys({ ...before, ...now }).filter((label) => {
@@ -11,14 +11,14 @@ export function changedLabels(before: Links, now: Links): string[] {
   });
 }
 
-/** Whether a text may refer to one of these labels. It may say so of a text that does not. */
+/** Returns whether a text may refer to one of these labels. False positives are possible. */
 export function mayRefer(text: string, labels: readonly string[]): boolean {
   if (labels.length === 0 || !text.includes("[")) return false;
   const bare = folded(text);
   return labels.some((label) => bare.includes(`[${folded(label)}]`));
 }
 
-/** Without case, and without what may stand inside a label only in the source: indents, quote marks, escapes. */
+/** Removes case and everything that may interrupt a label in the source only: indents, quote marks, escapes. */
 function folded(text: string): string {
   return text
     .replace(/[\s>\\|]+/g, "")

@@ -1,4 +1,7 @@
-/** `now`, with every part of it that equals the same part of `before` replaced by that part. `now` must be plain and fresh. */
+/**
+ * Returns `now` with every part that equals the same part of `before` replaced by that part. Modifies `now`,
+ * which must be plain data with no other user.
+ */
 export function share<T>(before: unknown, now: T): T {
   if (before === now || !isRecord(before) || !isRecord(now)) return now;
   if (Array.isArray(before) !== Array.isArray(now)) return now;

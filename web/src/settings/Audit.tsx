@@ -29,7 +29,7 @@ export function Audit({ people }: { people: readonly Person[] }) {
       }),
     [run],
   );
-  // Changes of people add lines.
+  // Reads again when users change, because each change adds a line.
   useEffect(() => void read(), [read, people]);
   const names = new Map(people.map(({ user, name }) => [user, name]));
   return (

@@ -24,7 +24,6 @@ export default function ShareDialog({ session, closed }: Props) {
   const [made, setMade] = useState<Made>();
   const doing = useDoing();
   const path = `/sessions/${session}/shares`;
-  /** Does something, and reads the links again. */
   const { run } = doing;
   const after = useCallback(
     (failed: string, act: () => Promise<unknown>) =>

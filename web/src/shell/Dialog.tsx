@@ -12,7 +12,7 @@ interface Props {
   act?: (form: FormData) => Promise<unknown> | undefined;
   /** The word on the button that does it. */
   word?: string;
-  /** Another answer, which cannot be taken back. */
+  /** A second, irreversible action. */
   or?: { word: string; act: () => Promise<unknown> };
   /** The sentence for when the server is unreachable. */
   failed?: string;
@@ -30,7 +30,7 @@ export function Dialog({ title, children, act, word, or, failed, cancel, danger 
   const doing = useDoing();
   useEffect(() => {
     if (dialog.current?.open === false) dialog.current.showModal();
-    // Somebody who only goes on typing must not confirm what cannot be undone.
+    // A user who keeps typing must not confirm an irreversible action by accident.
     if (danger) leave.current?.focus();
   }, [danger]);
   const close = () => dialog.current?.close();

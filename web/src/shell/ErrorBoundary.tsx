@@ -1,11 +1,11 @@
-// Confines an error to the part of the page that threw it: a block, a turn, a view. The rest of the page keeps working.
+// Confines an error to the block, turn or view that threw it. The rest of the page keeps working.
 
 import { i18n } from "@lingui/core";
 import { Component, useState, type ReactNode } from "react";
 
 import { copy } from "./copy";
 
-/** An error of a part of the page. */
+/** An error in a part of the page. */
 export interface Failure {
   error: unknown;
   retry: () => void;
@@ -43,7 +43,7 @@ export class ErrorBoundary extends Component<Props, State> {
   }
 }
 
-/** Renders a view, or a message with ways out if the view fails. */
+/** Renders a view, or an error message with Reload and Try again if it throws. */
 export function ViewBoundary({ children, of }: { children: ReactNode; of?: unknown }) {
   return (
     <ErrorBoundary of={of} fallback={(failure) => <ViewFailed {...failure} />}>

@@ -1,4 +1,4 @@
-// The question before a sign-out that would delete what is on this device only.
+// Asks whether to keep unsent data before signing out.
 
 import { i18n } from "@lingui/core";
 
@@ -44,7 +44,7 @@ export default function SignOut({ unsent, close }: { unsent: Unsent; close: () =
       or={{ word: i18n.t("Delete"), act: () => signOut("nothing") }}
       closed={close}
     >
-      <p>{i18n.t("This device has something that isn't on the server:")}</p>
+      <p>{i18n.t("This device has data that isn't on the server:")}</p>
       <ul>
         {listOf(unsent).map((line) => (
           <li key={line}>{line}</li>
@@ -52,7 +52,7 @@ export default function SignOut({ unsent, close }: { unsent: Unsent; close: () =
       </ul>
       <p>
         {i18n.t(
-          "If you keep it, you find it here when you sign in again. Anyone who can read this browser's files can read it.",
+          "If you keep it, you'll find it here when you sign in again. Anyone with access to this browser's files can read it.",
         )}
       </p>
     </Dialog>

@@ -3,11 +3,11 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { copy, copyOrNotify } from "./copy";
 import { ui } from "./ui";
 
-/** What is on the clipboard. */
+/** The content of the clipboard. */
 let clipboard = "";
 let give: ((event: object) => void) | undefined;
 
-/** A document whose command fires the event that it announces, if it is allowed. */
+/** Stubs a document whose copy command fires the `copy` event if `allowed`. */
 function stubDocument({ allowed }: { allowed: boolean }): void {
   const clipboardData = { setData: (_: string, text: string) => (clipboard = text) };
   vi.stubGlobal("document", {

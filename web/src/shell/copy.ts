@@ -1,4 +1,4 @@
-// Copying to the clipboard. Browsers offer its interface only to pages over HTTPS; others have the older command.
+// Copies to the clipboard. Browsers offer the Clipboard API only over HTTPS; `execCommand` is the fallback.
 
 import { i18n } from "@lingui/core";
 
@@ -7,9 +7,9 @@ import { announce } from "./announce";
 import { ui } from "./ui";
 
 /**
- * Copies a text and says so for screen readers.
+ * Copies a text and announces it to screen readers.
  *
- * @throws If the browser allows neither way.
+ * @throws if the browser allows neither way.
  */
 export async function copy(text: string): Promise<void> {
   try {
@@ -20,7 +20,7 @@ export async function copy(text: string): Promise<void> {
   announce(i18n.t("Copied."));
 }
 
-/** Copies a text, or shows a notice with what to do instead. Returns whether it was copied. */
+/** Copies a text, or shows a notice that says how to copy it by hand. Returns whether it was copied. */
 export async function copyOrNotify(text: string): Promise<boolean> {
   try {
     await copy(text);
@@ -37,7 +37,7 @@ export function notCopied(): string {
   return i18n.t("Couldn't copy. Select the text and press {keys}.", { keys: spelt("Mod+c") });
 }
 
-/** The event of the command is given the text, so that the person's selection and focus stay as they are. */
+/** Sets the text on the `copy` event, so that the user's selection and focus do not change. */
 function copyByCommand(text: string): boolean {
   let copied = false;
   const give = (event: ClipboardEvent) => {

@@ -1,7 +1,7 @@
 import { isNothing, signOut, unsent } from "../live/signout";
 import { ui } from "./ui";
 
-/** Signs out. Asks first if something is on this device only. */
+/** Signs out. Asks first if some data exists on this device only. */
 export async function leave(): Promise<void> {
   const leaving = await unsent();
   if (isNothing(leaving)) await signOut("nothing");

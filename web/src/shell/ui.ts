@@ -22,11 +22,11 @@ export interface Ui {
   reveal: { session: string; turn: number } | undefined;
   /** Why the last request failed. */
   notice: Notice | undefined;
-  /** A message that goes back to the composer of its session. */
+  /** A message to put back into the composer of its session. */
   returned: { session: string; text: string; attachments: readonly Attachment[] } | undefined;
   /** Whether to ask if the person wants to be told of answers. */
   offers: boolean;
-  /** What would be lost by signing out, while the person is asked about it. */
+  /** The data that signing out would lose, while the dialog is open. */
   leaving: Unsent | undefined;
   /** What lies over the page. */
   over: "palette" | "shortcuts" | undefined;

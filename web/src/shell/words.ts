@@ -78,7 +78,7 @@ export function sizeOf(bytes: number): string {
   return `${tenths().format(bytes / 1_000_000)} MB`;
 }
 
-/** What stands in place of something that only a newer version can show. */
+/** Returns the placeholder for content that only a newer version can show. */
 export function newerWords(): string {
   return i18n.t("This part needs a newer page. Reload it.");
 }

@@ -1,18 +1,20 @@
-// The only place that touches IndexedDB: what is too large, or comes too often, for the small values of `local.ts`. A browser
-// that denies it rejects every call.
+// The only module that uses IndexedDB. It stores values that are too large or change too often for `local.ts`.
+// Every call rejects if the browser denies access.
 
 import { delMany, get, getMany, keys, setMany } from "idb-keyval";
 
 import { mayWrite, partOf, type Kept } from "./own";
 
-/** What is kept of a user: the end of a session that was shown, its turns, turns that the server lost, files on their way. */
+/**
+ * Kinds of values: the end of a session that was shown, its turns, turns that the server lost, and files being uploaded.
+ */
 export type Stored = "seen" | "turn" | "lost" | "file";
 
-/** What the server may not have: signing out may keep it. */
+/** Kinds that the server may not have. Signing out may keep them. */
 const UNSENT: readonly string[] = ["lost", "file"] satisfies Stored[];
 const STORED: readonly string[] = ["seen", "turn", "lost", "file"] satisfies Stored[];
 
-/** Older names are moved before anything is read. */
+/** Resolves once values of the older layout are moved; reads and deletions wait for it. */
 let ready: Promise<unknown> = Promise.resolve();
 
 export class Database {
@@ -32,7 +34,7 @@ export class Database {
     return getMany<T>(rest.map((parts) => this.name(kind, ...parts)));
   }
 
-  /** Writes all values, or none. Nothing is written after the user signed out, but for what they kept. */
+  /** Writes all values or none. After a sign-out, writes only if the user kept every one of the kinds. */
   async write(
     values: readonly (readonly [kind: Stored, rest: readonly string[], value: unknown])[],
   ): Promise<void> {
@@ -43,7 +45,7 @@ export class Database {
       )
     )
       return;
-    // Begun in this task: a page that is being closed has no other.
+    // Starts the write in this task, because a closing page runs no other.
     await setMany(values.map(([kind, rest, value]) => [this.name(kind, ...rest), value]));
   }
 
@@ -52,7 +54,7 @@ export class Database {
     await delMany(places.map(([kind, ...rest]) => this.name(kind, ...rest)));
   }
 
-  /** Returns the rest of the names of a kind. */
+  /** Returns the names of a kind, without the prefix. */
   async names(kind: Stored, ...rest: readonly string[]): Promise<string[]> {
     await ready;
     const prefix = `${this.name(kind, ...rest)}:`;
@@ -60,7 +62,7 @@ export class Database {
     return all.map((name) => name.slice(prefix.length));
   }
 
-  /** Deletes everything of the user, but for what they keep. */
+  /** Deletes the user's values, except those that they keep. */
   async wipe(kept: Kept): Promise<void> {
     await ready;
     const isGone = (name: string) => {
@@ -76,7 +78,7 @@ async function storedNames(): Promise<string[]> {
   return (await keys()).filter((name) => typeof name === "string");
 }
 
-/** Gives values of the older layout, which named no user, to `user`. */
+/** Moves values of the older layout, which named no user, to `user`. */
 export function moveOlder(user: string): Promise<void> {
   const move = async () => {
     const older = (await keys()).map(String).filter((name) => {

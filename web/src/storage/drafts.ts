@@ -1,31 +1,31 @@
-// What is being written in sessions, on this device. Each tab has a place of its own for each session, so that none writes
-// over what another keeps. Keys are gathered: a draft is written a moment after the last one, and before the page is gone.
+// Drafts on this device. Each tab has its own key per session, so that no tab overwrites another's draft.
+// Writes are debounced and flushed before the page goes away.
 
 import { read, remove } from "./local";
 import { onOwner, owner, placeOf, placesOf, writeOwn } from "./own";
 import { openTab, type Tab } from "./tab";
 
 export interface Written {
-  /** What stands in the field. */
+  /** The text in the field. */
   text: string;
-  /** What the server is known to have had: a field that says the same was not touched since. */
+  /** The last text that the server is known to have had. An equal text has no local edits. */
   base: string;
 }
 
-/** So long after the last key a draft is written. */
+/** Debounce delay after the last key, in milliseconds. */
 const PAUSE = 150;
-/** Somebody who never pauses waits no longer for it. */
+/** The longest delay while a user types without pausing, in milliseconds. */
 const PAUSE_MAX = 1_000;
 
 export class LocalDrafts {
   /** Drafts that are not written yet. */
   private readonly pending = new Map<string, { written: Written; told: (kept: boolean) => void }>();
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** When the oldest of them began to wait. */
+  /** When the oldest pending draft was queued. */
   private since = 0;
-  /** What stands in this tab's places: only what changed is written. */
+  /** The values stored by this tab, so that only changes are written. */
   private readonly stored = new Map<string, string>();
-  /** Erased sessions: nothing is written in them any more. */
+  /** Erased sessions, whose drafts must not be written again. */
   private readonly erased = new Set<string>();
 
   constructor(
@@ -33,23 +33,23 @@ export class LocalDrafts {
     readonly tab: Tab,
   ) {}
 
-  /** Returns the draft of this tab, or of the page that it showed before. */
+  /** Returns the draft of this tab, or that of the page it showed before a reload. */
   own(session: string): Written | undefined {
     const { id, before } = this.tab;
     const own = this.pending.get(session)?.written ?? this.of(session, id);
-    // An empty place that this page emptied says that nothing is written.
+    // If this page emptied the draft, the previous page's copy must not come back.
     const isNew = before !== undefined && !this.stored.has(placeOf(this.user, "draft", session, id));
     return own ?? (isNew ? this.of(session, before) : undefined);
   }
 
-  /** Returns the draft that a tab wrote. */
+  /** Returns the draft of a tab. */
   of(session: string, tab: string): Written | undefined {
     const text = read(placeOf(this.user, "draft", session, tab));
     const base = read(placeOf(this.user, "draft-base", session, tab));
     return text === null && base === null ? undefined : { text: text ?? "", base: base ?? "" };
   }
 
-  /** Returns the other tabs, open and closed, that wrote something in a session. */
+  /** Returns the other tabs, open or closed, that have a draft in a session. */
   otherTabs(session: string): string[] {
     const places = [...placesOf(this.user, "draft", session), ...placesOf(this.user, "draft-base", session)];
     const tabs = new Set(places.map((place) => place.split(":").at(-1) ?? ""));
@@ -57,19 +57,19 @@ export class LocalDrafts {
     return [...tabs];
   }
 
-  /** Returns all drafts of a session on this device, that of this tab first. */
+  /** Returns all drafts of a session on this device, this tab's first. */
   all(session: string): Written[] {
     const others = this.otherTabs(session).map((tab) => this.of(session, tab));
     return [this.own(session), ...others].filter((draft) => draft !== undefined);
   }
 
-  /** Returns the sessions that something was written in. */
+  /** Returns the sessions that have a draft. */
   sessions(): string[] {
     const places = placesOf(this.user, "draft");
     return [...new Set([...this.pending.keys(), ...places.map((place) => place.split(":")[2] ?? "")])];
   }
 
-  /** Keeps a draft, soon. `told` hears whether there was room for it. */
+  /** Queues a draft to be written. Calls `told` with whether there was room. */
   keep(session: string, written: Written, told: (kept: boolean) => void = () => undefined): void {
     if (this.erased.has(session)) return;
     if (this.timer === undefined) this.since = Date.now();
@@ -79,7 +79,7 @@ export class LocalDrafts {
     this.timer = setTimeout(this.flush, Math.max(0, Math.min(PAUSE, left)));
   }
 
-  /** Writes what waits, now. Returns whether there was room for all of it. */
+  /** Writes all pending drafts now. Returns whether there was room for all of them. */
   readonly flush = (): boolean => {
     this.stop();
     for (const [session, { written, told }] of [...this.pending]) {
@@ -108,7 +108,7 @@ export class LocalDrafts {
     this.stored.set(place, text);
   }
 
-  /** Deletes what a tab wrote in a session. */
+  /** Deletes the draft of a tab in a session. */
   remove(session: string, tab: string): void {
     for (const kind of ["draft", "draft-base"] as const) {
       const place = placeOf(this.user, kind, session, tab);
@@ -117,7 +117,7 @@ export class LocalDrafts {
     }
   }
 
-  /** Deletes every draft of a session, which is erased. */
+  /** Deletes every draft of an erased session. */
   forget(session: string): void {
     this.pending.delete(session);
     this.erased.add(session);
@@ -133,7 +133,7 @@ export class LocalDrafts {
       }
   }
 
-  /** Writes nothing of what waits. */
+  /** Drops pending drafts without writing them. */
   discard(): void {
     this.stop();
     this.pending.clear();
@@ -153,20 +153,20 @@ onOwner(() => {
   drafts = undefined;
 });
 
-/** Returns the drafts of this page's user in this tab. */
+/** Returns this tab's drafts for the current user. */
 export function localDrafts(): LocalDrafts {
   if (drafts?.user !== owner()) drafts = new LocalDrafts(owner(), (tab ??= openTab()));
   return drafts;
 }
 
-/** Returns whether something is written in a session in any tab of this device. */
+/** Returns whether a session has a non-blank draft in any tab of this device. */
 export function hasDraft(session: string): boolean {
   return localDrafts()
     .all(session)
     .some(({ text }) => /\S/.test(text));
 }
 
-/** Returns the first text that is written in a session on this device. */
+/** Returns the first non-blank draft of a session on this device. */
 export function draftHere(session: string): string {
   return (
     localDrafts()
@@ -175,7 +175,7 @@ export function draftHere(session: string): string {
   );
 }
 
-/** Writes what waits before the page is hidden, frozen or gone. */
+/** Flushes pending drafts before the page is hidden, frozen or closed. */
 export function flushWithPage(
   target: Pick<Window, "addEventListener"> & { document: Document } = window,
 ): void {

@@ -1,4 +1,4 @@
-// Files that go with the next message of a session. A file that is not whole on the server yet is kept on this device.
+// Files attached to the next message of a session. This device keeps the bytes of a file until its upload is complete.
 
 import { Database } from "./database";
 import { hasTexts, readValue, remove } from "./local";
@@ -9,11 +9,11 @@ export interface Upload {
   name: string;
   media_type: string;
   size_bytes: number;
-  /** What the server calls it, once it was begun. */
+  /** The server's upload id, once the upload started. */
   upload?: string;
-  /** Bytes that the server has. */
+  /** Bytes that the server has received. */
   sent: number;
-  /** What a message names, once it is whole. */
+  /** The blob that a message refers to, once the upload is complete. */
   blob?: string;
   problem?: string;
 }
@@ -24,7 +24,7 @@ function areUploads(value: unknown): value is Upload[] {
 
 const place = (session: string) => placeOf(owner(), "files", session);
 const database = () => new Database(owner());
-/** Ids of an older layout begin with the kind. */
+/** Strips the kind from an id of the older layout. */
 const keyOf = (id: string) => id.replace(/^file:/, "");
 
 export function readUploads(session: string): Upload[] {
@@ -36,19 +36,19 @@ export function keepUploads(session: string, uploads: readonly Upload[]): void {
   else tryWriteOwn(place(session), JSON.stringify(uploads));
 }
 
-/** Returns how many files of a user were attached and not sent. */
+/** Returns the number of files that a user attached and did not send. */
 export function countUploads(user: string): number {
   return placesOf(user, "files").reduce((sum, place) => sum + (readValue(place, areUploads)?.length ?? 0), 0);
 }
 
-/** Returns the bytes of a file; none if this device does not have them. */
+/** Returns the bytes of a file, or undefined if this device does not have them. */
 export function readFile(id: string): Promise<Blob | undefined> {
   return database()
     .read<Blob>("file", keyOf(id))
     .catch(() => undefined);
 }
 
-/** Keeps the bytes of a file, where the browser lets it. */
+/** Saves the bytes of a file if the browser allows it. */
 export function keepFile(id: string, file: Blob): Promise<void> {
   return database()
     .write([["file", [keyOf(id)], file]])

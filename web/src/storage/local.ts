@@ -1,9 +1,9 @@
-// The only place that touches the browser's storage for small values. A browser that denies storage gets a memory that lasts
-// as long as the page. A value that cannot be read is set aside under another name and counts as missing.
+// The only module that uses `localStorage`. If the browser denies it, values stay in memory until the page
+// closes. An unreadable value is moved aside under another name and counts as missing.
 
 export const SET_ASIDE = "broken:";
 
-/** A memory in place of a storage that the browser denies. */
+/** Returns an in-memory fallback for storage that the browser denies. */
 export function inMemory(): Storage {
   const values = new Map<string, string>();
   return {
@@ -32,7 +32,7 @@ function storage(): Storage {
   return found;
 }
 
-/** Looks for the browser's storage again. For tests. */
+/** Looks up the browser's storage again. For tests only. */
 export function forgetStorage(): void {
   found = undefined;
 }
@@ -47,15 +47,15 @@ export function read(name: string): string | null {
 }
 
 /**
- * Keeps a text.
+ * Saves a text.
  *
- * @throws if the device has no room. Then the text of before is still there.
+ * @throws if storage is full. The previous text is then unchanged.
  */
 export function write(name: string, text: string): void {
   storage().setItem(name, text);
 }
 
-/** Keeps a text that is not worth an error. */
+/** Saves a text and ignores a failure. */
 export function tryWrite(name: string, text: string): void {
   try {
     write(name, text);
@@ -83,7 +83,7 @@ export function names(prefix: string): string[] {
   }
 }
 
-/** Returns a value if it is what `isValue` wants, and sets anything else aside. */
+/** Returns a value if `isValue` accepts it, and sets it aside otherwise. */
 export function readValue<T>(name: string, isValue: (value: unknown) => value is T): T | undefined {
   const text = read(name);
   if (text === null) return undefined;
@@ -99,15 +99,15 @@ export function readValue<T>(name: string, isValue: (value: unknown) => value is
 }
 
 /**
- * Keeps a value.
+ * Saves a value.
  *
- * @throws if the device has no room. Then the value of before is still there.
+ * @throws if storage is full. The previous value is then unchanged.
  */
 export function writeValue(name: string, value: unknown): void {
   write(name, JSON.stringify(value));
 }
 
-/** Whether a value is an object whose fields with these names are texts. */
+/** Returns whether a value is an object whose named fields are all strings. */
 export function hasTexts(value: unknown, ...fields: string[]): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   return fields.every((field) => typeof (value as Record<string, unknown>)[field] === "string");

@@ -1,12 +1,12 @@
-// The layout of before named no user. Its values are moved to a user once; nothing reads them where they were.
+// Migrates from the older layout, whose names had no user. Each value is moved once; nothing reads the old names.
 
 import { names, read, remove, SET_ASIDE, write } from "./local";
 import { isKind, placeOf, type Kind } from "./own";
 
-/** Moves values of the older layout. Messages and new sessions name their user; all others are given to `user`. */
+/** Moves values of the older layout. Messages and new sessions name their user; all others go to `user`. */
 export function migrate(user: string): void {
   const tabs = new Map<string, string>();
-  /** A draft and its base are of the same tab, which is closed. */
+  /** Returns one new, closed tab per session, shared by a draft and its base. */
   const tabOf = (session: string) => {
     const tab = tabs.get(session) ?? crypto.randomUUID();
     tabs.set(session, tab);
@@ -38,6 +38,6 @@ function move(from: string, to: string, text: string): void {
     write(to, text);
     remove(from);
   } catch {
-    // Without room it stays where it is, for another time.
+    // Storage is full: the value stays in place until the next migration.
   }
 }

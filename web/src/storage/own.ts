@@ -1,19 +1,19 @@
-// Content that belongs to a user: what they wrote, attached or were shown. Each name holds the kind and the user, so that
-// nobody else who signs in in this browser reads it, and signing out can delete all of it.
+// Data that belongs to a user: drafts, attachments, messages and sessions shown. Each name contains the kind
+// and the user. No other user of this browser reads it, and signing out can delete all of it.
 
 import { names, read, remove, SET_ASIDE, tryWrite, write } from "./local";
 
 export const KINDS = ["draft", "draft-base", "files", "model", "new", "outbox", "shown"] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Kinds that may hold what the server does not have: signing out may keep them. */
+/** Kinds that may hold data the server does not have. Signing out may keep them. */
 const UNSENT: readonly Kind[] = ["draft", "draft-base", "files", "new", "outbox"];
 
-/** Marks a user who signed out here, and what they kept: a tab that is late writes nothing else. */
+/** Marks a user who signed out here, and what they kept, so that a tab that is late writes nothing else. */
 const LEFT = "left:";
 export type Kept = "nothing" | "unsent";
 
-/** A user's name as a part of a place: it never holds the sign between parts. */
+/** Encodes a user's name for use in a place, without the separator. */
 export const partOf = (user: string) => encodeURIComponent(user);
 
 /** Returns the place of a user's value. */
@@ -26,7 +26,7 @@ export function placesOf(user: string, kind: Kind, ...rest: readonly string[]): 
   return names(`${placeOf(user, kind, ...rest)}:`);
 }
 
-/** Returns whether something of a user may be written: not after they signed out, but for what they kept. */
+/** Returns whether a user's value may be written. After a sign-out, only values that the user kept may. */
 export function mayWrite(user: string, isUnsent: boolean): boolean {
   return isAllowed(partOf(user), isUnsent);
 }
@@ -37,9 +37,9 @@ function isAllowed(part: string, isUnsent: boolean): boolean {
 }
 
 /**
- * Writes a user's text. Does nothing after the user signed out and deleted it.
+ * Writes a user's text, unless the user signed out and deleted it.
  *
- * @throws if the device has no room. Then the text of before is still there.
+ * @throws if storage is full. The previous text is then unchanged.
  */
 export function writeOwn(place: string, text: string): void {
   const [kind = "", user = ""] = place.split(":", 2);
@@ -52,7 +52,7 @@ export function writeOwn(place: string, text: string): void {
     write(place, text);
 }
 
-/** Writes a user's text that is not worth an error. */
+/** Writes a user's text and ignores a failure. */
 export function tryWriteOwn(place: string, text: string): void {
   try {
     writeOwn(place, text);
@@ -61,7 +61,7 @@ export function tryWriteOwn(place: string, text: string): void {
   }
 }
 
-/** Deletes a user's values, but for what they keep. */
+/** Deletes a user's values, except those that they keep. */
 export function wipeOwn(user: string, kept: Kept): void {
   for (const name of names("")) {
     const place = name.startsWith(SET_ASIDE) ? name.slice(SET_ASIDE.length) : name;
@@ -71,7 +71,7 @@ export function wipeOwn(user: string, kept: Kept): void {
   }
 }
 
-/** From now on, nothing of a user is written here but what they keep, until they sign in again. */
+/** Blocks writes for a user until they sign in again, except for what they keep. */
 export function markLeft(user: string, kept: Kept): void {
   tryWrite(LEFT + partOf(user), kept);
 }
@@ -89,7 +89,7 @@ export function isKind(kind: string | undefined): kind is Kind {
 let current = "";
 const hearers = new Set<() => void>();
 
-/** Names the user whose content this page reads and writes. */
+/** Sets the user whose data this page reads and writes. */
 export function actFor(user: string): void {
   remove(LEFT + partOf(user));
   if (current === user) return;
@@ -97,17 +97,17 @@ export function actFor(user: string): void {
   for (const hear of hearers) hear();
 }
 
-/** Returns the user whose content this page reads and writes; empty before anybody is known. */
+/** Returns the user whose data this page reads and writes, or an empty string before one is known. */
 export function owner(): string {
   return current;
 }
 
-/** Calls `hear` when another user's content is read from now on. */
+/** Calls `hear` whenever the current user changes. */
 export function onOwner(hear: () => void): void {
   hearers.add(hear);
 }
 
-/** Returns the place of a value of this page's user. */
+/** Returns the place of a value of the current user. */
 export function ownPlace(kind: Kind, ...rest: readonly string[]): string {
   return placeOf(current, kind, ...rest);
 }

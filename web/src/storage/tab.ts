@@ -1,9 +1,9 @@
-// Which tab this is. Each page that is loaded gets a name of its own and holds a lock of that name for as long as it is open,
-// so that the others can tell it from one that was closed. A page that is left leaves its name in its tab, for the page after
-// a reload. A copy of an open tab finds none there.
+// The identity of this tab. Each page load gets a new name and holds a lock under it while it is open. Other
+// tabs can therefore tell open pages from closed ones. A page that is left stores its name in session storage,
+// for the page after a reload. A duplicate of an open tab finds none.
 
 const PLACE = "tab";
-/** Reloading a page may take so long to give the locks of the page before it away. */
+/** Timeout for another tab's lock, in milliseconds. A page that closes takes a moment to release it. */
 const PATIENCE = 3_000;
 
 type Locks = Pick<LockManager, "request">;
@@ -12,9 +12,9 @@ type Page = Pick<EventTarget, "addEventListener">;
 
 export interface Tab {
   readonly id: string;
-  /** The name of the page that this tab showed before. */
+  /** The name of the page that this tab showed before the reload. */
   readonly before: string | undefined;
-  /** Runs `work` if a tab is closed, and in one tab at a time; none in a browser that cannot tell. */
+  /** Runs `work` if a tab is closed, in one tab at a time. Undefined if the browser has no locks. */
   readonly ifClosed: ((tab: string, work: () => void) => Promise<void>) | undefined;
 }
 
@@ -30,23 +30,23 @@ function sessionValues(): Storage | undefined {
   }
 }
 
-/** Names the page that was loaded. */
+/** Names this page load and takes its lock. */
 export function openTab(
   values: Values | undefined = sessionValues(),
   locks: Locks | undefined = globalThis.navigator?.locks,
   page: Page | undefined = globalThis.window,
 ): Tab {
   const before = takeName(values);
-  // Without locks nobody can tell when a page is closed, so the tab keeps its name.
+  // Without locks, closed pages cannot be detected, so the name is reused across reloads.
   const id = (locks === undefined ? before : undefined) ?? crypto.randomUUID();
   page?.addEventListener("pagehide", () => leaveName(values, id));
   page?.addEventListener("pageshow", () => takeName(values));
   if (locks === undefined) return { id, before: undefined, ifClosed: undefined };
-  // Never given back: closing the page does.
+  // Held until the page closes.
   locks.request(lockOf(id), () => new Promise(() => undefined)).catch(() => undefined);
   const ifClosed = async (tab: string, work: () => void) => {
     const signal = AbortSignal.timeout(PATIENCE);
-    // Rejected when the other tab is still open then.
+    // Rejects if the other tab is still open after the timeout.
     await locks.request(lockOf(tab), { signal }, async () => work()).catch(() => undefined);
   };
   return { id, before, ifClosed };
@@ -66,6 +66,6 @@ function leaveName(values: Values | undefined, name: string): void {
   try {
     values?.setItem(PLACE, name);
   } catch {
-    // The page after a reload counts as a new tab.
+    // Without session storage, the page after a reload counts as a new tab.
   }
 }

@@ -1,6 +1,6 @@
-// Caches the files of the page, so that it opens without the server. It never touches requests to the API, and asks the network
-// first for the page. A new build takes over at once. Files of older builds stay until no window is open: a tab that was
-// opened before an upgrade may still load a part of its own build.
+// Caches the files of the page, so that it opens without the server. It never handles API requests, and tries
+// the network first for the page. A new build takes over at once. Files of older builds stay while a window is
+// open, because a tab opened before an upgrade may still load them.
 
 /** Both are written in by the build. */
 declare const __BUILD__: string;
@@ -28,7 +28,7 @@ const PREFIX = "shell-";
 const NAME = `${PREFIX}${__BUILD__}`;
 const FILES = __FILES__;
 const PAGE = "/";
-/** A network that swallows everything is not waited for. */
+/** Timeout for the network, which may swallow requests without an error. */
 const PATIENCE = 3_000;
 
 scope.addEventListener("install", (event) => {
@@ -45,7 +45,7 @@ scope.addEventListener("activate", (event) => {
   event.waitUntil(dropOlder().then(() => scope.clients.claim()));
 });
 
-/** Deletes the files of older builds if no window is open that may need them. */
+/** Deletes the files of older builds, unless a window is open that may need them. */
 async function dropOlder(): Promise<void> {
   const windows = await scope.clients.matchAll({ type: "window", includeUncontrolled: true });
   if (windows.length > 0) return;
@@ -76,8 +76,8 @@ async function page(request: Request): Promise<Response> {
 }
 
 /**
- * Most names hold a digest of the contents, so a cached file is right, also one of an older build. The others came with this
- * build.
+ * Returns a file from the cache, or fetches it. Most names contain a content hash, so a cached file of any
+ * build is correct. The others belong to this build.
  */
 async function asset(request: Request): Promise<Response> {
   const cache = await caches.open(NAME);
