@@ -1,13 +1,14 @@
-// Parts of the page that load on first use. A part that cannot be loaded says so, and loads when the server is back.
+// Parts of the page that load on first use. A part that fails to load says so, and loads when the server is back.
 
 import { i18n } from "@lingui/core";
 import { Suspense, use, useEffect, useState, type ComponentType, type ReactNode } from "react";
 
 import { ErrorBoundary, ViewFailed, type Failure } from "./ErrorBoundary";
+import { useKnown } from "./use";
 
 /** Pauses between attempts, in milliseconds; the last one repeats. */
 const PAUSES = [500, 1_000, 2_000, 5_000];
-/** A part that takes longer than this is late, in milliseconds. */
+/** Delay before the page says that a part is still loading, in milliseconds. */
 const LATE = 700;
 
 interface Module<Props> {
@@ -43,7 +44,7 @@ export function lazily<Props extends object>(
   };
 }
 
-/** Loads a module, and tries again after a pause or when the browser is online. */
+/** Loads a module. Retries after a pause, or as soon as the browser is online. */
 export async function insist<T>(load: () => Promise<T>, pauses: readonly number[] = PAUSES): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {
     try {
@@ -82,6 +83,7 @@ function Failed({ close, ...failure }: Failure & { close: (() => void) | undefin
 
 function Late({ close, children }: { close?: (() => void) | undefined; children: ReactNode }) {
   const [late, setLate] = useState(false);
+  const newer = useKnown(({ newer, outdated }) => newer || outdated);
   useEffect(() => {
     const timer = setTimeout(() => setLate(true), LATE);
     return () => clearTimeout(timer);
@@ -89,7 +91,13 @@ function Late({ close, children }: { close?: (() => void) | undefined; children:
   if (!late) return children;
   return (
     <div className={close === undefined ? "late" : "late over"} role="status">
-      <p>{i18n.t("This part of the page isn't loaded yet. It opens when the server can be reached.")}</p>
+      <p>
+        {newer
+          ? i18n.t(
+              "The server was updated. Reload the page to open this part. Nothing you typed is affected.",
+            )
+          : i18n.t("This part of the page isn't loaded yet. It opens when the server can be reached.")}
+      </p>
       <div className="do">
         {close !== undefined && (
           <button type="button" className="btn sm" onClick={close}>
