@@ -4,10 +4,9 @@ import { i18n } from "@lingui/core";
 import { Suspense, use, useEffect, useState, type ComponentType, type ReactNode } from "react";
 
 import { ErrorBoundary, ViewFailed, type Failure } from "./ErrorBoundary";
+import { loadWithRetry } from "./load";
 import { useKnown } from "./use";
 
-/** Pauses between attempts, in milliseconds; the last one repeats. */
-const PAUSES = [500, 1_000, 2_000, 5_000];
 /** Delay before the page says that a part is still loading, in milliseconds. */
 const LATE = 700;
 
@@ -29,7 +28,7 @@ export function lazily<Props extends object>(
 ): ComponentType<Props> {
   let module: Promise<Module<Props>> | undefined;
   function Loaded(props: Props) {
-    const { default: Part } = use((module ??= insist(load)));
+    const { default: Part } = use((module ??= loadWithRetry(load)));
     return <Part {...props} />;
   }
   return function Lazy(props: Props) {
@@ -42,29 +41,6 @@ export function lazily<Props extends object>(
       </ErrorBoundary>
     );
   };
-}
-
-/** Loads a module. Retries after a pause, or as soon as the browser is online. */
-export async function insist<T>(load: () => Promise<T>, pauses: readonly number[] = PAUSES): Promise<T> {
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      return await load();
-    } catch {
-      await pause(pauses[Math.min(attempt, pauses.length - 1)] ?? 0);
-    }
-  }
-}
-
-function pause(length: number): Promise<void> {
-  return new Promise((done) => {
-    const end = () => {
-      clearTimeout(timer);
-      removeEventListener("online", end);
-      done();
-    };
-    const timer = setTimeout(end, length);
-    addEventListener("online", end);
-  });
 }
 
 function Failed({ close, ...failure }: Failure & { close: (() => void) | undefined }) {

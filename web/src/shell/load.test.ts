@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { insist } from "./lazily";
+import { loadWithRetry } from "./load";
 
 const online = new EventTarget();
 
@@ -26,7 +26,7 @@ function failing(times: number) {
 
 test("a part that cannot be loaded is tried again until it can", async () => {
   const load = failing(7);
-  const part = insist(load);
+  const part = loadWithRetry(load);
   await vi.advanceTimersByTimeAsync(500 + 1_000 + 2_000 + 4 * 5_000);
   expect(await part).toBe("the part");
   expect(load).toHaveBeenCalledTimes(8);
@@ -34,7 +34,7 @@ test("a part that cannot be loaded is tried again until it can", async () => {
 
 test("a part is tried at once when the browser is online again", async () => {
   const load = failing(1);
-  const part = insist(load);
+  const part = loadWithRetry(load);
   await vi.advanceTimersByTimeAsync(1);
   online.dispatchEvent(new Event("online"));
   expect(await part).toBe("the part");
