@@ -32,11 +32,13 @@ import { theEnd } from "./the_end.mjs";
 import { timeline } from "./timeline.mjs";
 import { tokensAndDevices } from "./tokens_and_devices.mjs";
 import { turns } from "./turns.mjs";
+import { upgrades } from "./upgrade.mjs";
 import { whole } from "./whole.mjs";
 
 // The longest first: the others fill the time beside them.
 export const scenarios = {
   ...network,
+  ...upgrades,
   ...kills,
   ...continued,
   ...diskFull,

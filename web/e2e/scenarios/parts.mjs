@@ -11,8 +11,8 @@ import { link, nav } from "./list.mjs";
 import { palette } from "./look.mjs";
 
 const MANIFEST = join(import.meta.dirname, "../../build/.vite/manifest.json");
-const DRAFT = "half a sentence about dunlins";
-const TITLE = "Parts of the page";
+export const DRAFT = "half a sentence about dunlins";
+export const TITLE = "Parts of the page";
 
 /** Goes to an address without loading the page again. */
 const go = (page, path) =>
@@ -123,7 +123,7 @@ const PARTS = {
  */
 const OTHERS = ["src/words/de.po", "src/markdown/tex.ts", "src/first/BreakIt.tsx"];
 
-function parts() {
+export function parts() {
   const manifest = Object.values(JSON.parse(readFileSync(MANIFEST, "utf8")));
   const found = manifest.filter(({ isDynamicEntry, src }) => isDynamicEntry && src?.startsWith("src/"));
   const names = found.map(({ src }) => src).filter((src) => !OTHERS.includes(src));
@@ -139,7 +139,7 @@ async function begun(world, options) {
   return { session, page };
 }
 
-const late = (page) => page.locator(".late");
+export const late = (page) => page.locator(".late");
 const isWhole = async (page) =>
   assert.equal(await field(page).inputValue(), DRAFT, "the composer is there with its text");
 
