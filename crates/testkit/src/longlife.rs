@@ -28,6 +28,8 @@ const WORKS_WITHIN: Duration = Duration::from_secs(30);
 /// How long a fault lasts.
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(2);
+/// How long the server may take until it let go of idle sessions: a minute, and time to spare.
+const IDLE_WITHIN: Duration = Duration::from_secs(150);
 /// What an idle process may hold beyond what it held after the first round.
 const DESCRIPTORS_MORE: usize = 24;
 const MEMORY_RATIO_MAX: f64 = 1.5;
@@ -421,18 +423,22 @@ impl Life {
         Ok(())
     }
 
+    /// Compares what the process holds with `first`, once it let go of idle sessions.
     fn figures(&self, report: &mut Report, first: Held) -> anyhow::Result<()> {
-        let last = self.held()?;
-        report.note(&format!("after the first round {first:?}, at the end {last:?}"));
-        let most = first.descriptors + DESCRIPTORS_MORE;
-        report.line("longlife.descriptors", last.descriptors, format!("<={most}"), last.descriptors <= most);
-        let most = (first.memory_bytes as f64 * MEMORY_RATIO_MAX) as u64 + MEMORY_MORE;
-        report.line(
-            "longlife.memory_bytes",
-            last.memory_bytes,
-            format!("<={most}"),
-            last.memory_bytes <= most,
-        );
+        let descriptors_max = first.descriptors + DESCRIPTORS_MORE;
+        let memory_max = (first.memory_bytes as f64 * MEMORY_RATIO_MAX) as u64 + MEMORY_MORE;
+        let until = now() + IDLE_WITHIN;
+        let mut last = self.held()?;
+        report.note(&format!("after the first round {first:?}, with every session open {last:?}"));
+        while (last.descriptors > descriptors_max || last.memory_bytes > memory_max) && now() < until {
+            std::thread::sleep(Duration::from_millis(500));
+            last = self.held()?;
+        }
+        report.note(&format!("at the end {last:?}"));
+        let ok = last.descriptors <= descriptors_max;
+        report.line("longlife.descriptors", last.descriptors, format!("<={descriptors_max}"), ok);
+        let ok = last.memory_bytes <= memory_max;
+        report.line("longlife.memory_bytes", last.memory_bytes, format!("<={memory_max}"), ok);
         report.line("longlife.slots", last.slots, format!("<={}", first.slots), last.slots <= first.slots);
         Ok(())
     }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use fault::{MUTANTS, Mutant};
 
-use crate::nextest::{Outcome, Selection, Suite, Test, Until, has_prefix};
+use crate::nextest::{Outcome, Results, Selection, Suite, Test, Until, has_prefix};
 use crate::report::{Report, Standing};
 use crate::workspace_root;
 
@@ -178,9 +178,12 @@ fn list(report: &mut Report, rules: &[Rule], suite: &Suite) {
 fn prove(report: &mut Report, name: &str, rules: &[Rule], suite: &Suite, how: Selection<'_>) -> Result<()> {
     let prefixes: Vec<String> = rules.iter().map(Rule::prefix).collect();
     let prefixes: Vec<&str> = prefixes.iter().map(String::as_str).collect();
-    let outcomes = suite.run(&Selection { prefixes: &prefixes, ..how })?;
-    for (name, _) in outcomes.iter().filter(|(_, outcome)| **outcome == Outcome::Red) {
+    let Results { outcomes, failures } = suite.run(&Selection { prefixes: &prefixes, ..how })?;
+    for (name, failure) in failures {
         report.note(format_args!("{name} is red"));
+        for line in failure.lines() {
+            report.note(format_args!("  {line}"));
+        }
     }
     for (group, size) in GROUPS {
         let in_group = || rules.iter().filter(|rule| rule.group() == group);
@@ -262,7 +265,7 @@ fn outcomes_under(suite: &Suite, mutant: &Mutant) -> Result<BTreeMap<String, Out
             at_once,
             until: Until::OneIsRed,
         };
-        outcomes.extend(suite.run(&selection)?);
+        outcomes.extend(suite.run(&selection)?.outcomes);
     }
     Ok(outcomes)
 }

@@ -38,6 +38,17 @@ pub(crate) enum Outcome {
     Red,
 }
 
+/// The result of a run, by function name.
+#[derive(Debug, Default)]
+pub(crate) struct Results {
+    pub outcomes: BTreeMap<String, Outcome>,
+    /// The end of the output of each red test.
+    pub failures: BTreeMap<String, String>,
+}
+
+/// Lines of a red test's output that are kept.
+const FAILURE_LINES_MAX: usize = 20;
+
 /// The built tests of the workspace; later runs reuse the binaries and ask cargo nothing.
 #[derive(Debug)]
 pub(crate) struct Suite {
@@ -104,8 +115,8 @@ impl Suite {
         &self.tests
     }
 
-    /// Runs the chosen tests and returns the outcome of each one that ended, by function name.
-    pub(crate) fn run(&self, selection: &Selection<'_>) -> Result<BTreeMap<String, Outcome>> {
+    /// Runs the chosen tests and returns the outcome of each one that ended.
+    pub(crate) fn run(&self, selection: &Selection<'_>) -> Result<Results> {
         let expected: Vec<&Test> = self.tests.iter().filter(|test| selection.has(test)).collect();
         // Binaries that are not named are not even asked what they hold.
         let binaries: BTreeSet<&str> = expected.iter().map(|test| test.binary.as_str()).collect();
@@ -128,16 +139,16 @@ impl Suite {
         if !matches!(output.status.code(), Some(0 | EXIT_TESTS_FAILED)) {
             bail!("the test runner gave up: {}", String::from_utf8_lossy(&output.stderr));
         }
-        let outcomes = read_outcomes(&output)?;
-        let is_red = outcomes.values().any(|outcome| *outcome == Outcome::Red);
+        let results = read_results(&output)?;
+        let is_red = results.outcomes.values().any(|outcome| *outcome == Outcome::Red);
         for test in expected.iter().filter(|_| !(is_red && selection.until == Until::OneIsRed)) {
             ensure!(
-                outcomes.contains_key(test.short_name()),
+                results.outcomes.contains_key(test.short_name()),
                 "the test runner said nothing of {}",
                 test.name
             );
         }
-        Ok(outcomes)
+        Ok(results)
     }
 }
 
@@ -175,8 +186,8 @@ fn read_listing(listing: &str) -> Result<Vec<Test>> {
 }
 
 /// Two tests of one name in two binaries count as one: red if either is.
-fn read_outcomes(output: &Output) -> Result<BTreeMap<String, Outcome>> {
-    let mut outcomes = BTreeMap::new();
+fn read_results(output: &Output) -> Result<Results> {
+    let mut results = Results::default();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let message: Value =
             serde_json::from_str(line).with_context(|| format!("read runner line {line}"))?;
@@ -188,17 +199,36 @@ fn read_outcomes(output: &Output) -> Result<BTreeMap<String, Outcome>> {
         let name = message["name"].as_str().context("a test without a name")?;
         let name = name.rsplit('$').next().unwrap_or(name);
         let short = name.rsplit("::").next().unwrap_or(name);
-        let known = outcomes.entry(short.to_owned()).or_insert(outcome);
+        let known = results.outcomes.entry(short.to_owned()).or_insert(outcome);
         if outcome == Outcome::Red {
             *known = Outcome::Red;
+            results.failures.insert(short.to_owned(), failure(&message));
         }
     }
-    Ok(outcomes)
+    Ok(results)
+}
+
+/// Returns the reason that the runner gives for a failure and the last lines of the test's output.
+fn failure(message: &Value) -> String {
+    let output = message["stdout"].as_str().unwrap_or_default();
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    let skipped = lines.len().saturating_sub(FAILURE_LINES_MAX);
+    message["reason"].as_str().into_iter().chain(lines.into_iter().skip(skipped)).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Test, has_prefix, read_listing};
+    use serde_json::json;
+
+    use super::{Test, failure, has_prefix, read_listing};
+
+    #[test]
+    fn a_failure_is_its_reason_and_the_end_of_its_output() {
+        let output = (0..30).map(|line| format!("line {line}\n")).collect::<String>();
+        let told = failure(&json!({ "reason": "time limit exceeded", "stdout": output }));
+        assert!(told.starts_with("time limit exceeded\nline 10\n"), "{told}");
+        assert!(told.ends_with("line 29"), "{told}");
+    }
 
     #[test]
     fn a_listing_names_binary_test_and_whether_it_is_ignored() {

@@ -96,18 +96,26 @@ fn count(sent: &[Sent], text: &str) -> usize {
     sent.iter().filter(|sent| sent.shown().contains(text)).count()
 }
 
+/// Signals the server during a run: its chat is told once, with `word`, and the server exits with `code`.
+fn peers_are_told(signal: Signal, word: &str, code: i32) {
+    let mut door = Door::new();
+    door.say("say 1000 of heron pace 50");
+    door.sent_when(shows("heron"));
+    assert_eq!(door.signal(signal), code);
+    let sent = door.telegram.sent();
+    let notices: Vec<&Sent> = sent.iter().filter(|sent| sent.shown().contains(word)).collect();
+    assert_eq!(notices.len(), 1, "{sent:?}");
+    assert!(notices[0].shown().contains("I'll resume your task"), "{}", notices[0].shown());
+}
+
 #[test]
-fn g29_peers_with_a_running_turn_are_told_of_the_stop_and_that_it_resumes() {
-    for (signal, word, code) in [(Signal::SIGTERM, "shutting down", 0), (Signal::SIGHUP, "restarting", 75)] {
-        let mut door = Door::new();
-        door.say("say 1000 of heron pace 50");
-        door.sent_when(shows("heron"));
-        assert_eq!(door.signal(signal), code);
-        let sent = door.telegram.sent();
-        let notices: Vec<&Sent> = sent.iter().filter(|sent| sent.shown().contains(word)).collect();
-        assert_eq!(notices.len(), 1, "{sent:?}");
-        assert!(notices[0].shown().contains("I'll resume your task"), "{}", notices[0].shown());
-    }
+fn g29_peers_with_a_running_turn_are_told_of_a_shutdown_and_that_it_resumes() {
+    peers_are_told(Signal::SIGTERM, "shutting down", 0);
+}
+
+#[test]
+fn g29_peers_with_a_running_turn_are_told_of_a_restart_and_that_it_resumes() {
+    peers_are_told(Signal::SIGHUP, "restarting", 75);
 }
 
 #[test]
