@@ -43,6 +43,10 @@ races *ARGS:
 cuts *ARGS:
     cargo run -q --release -p testkit --bin cuts -- {{ARGS}}
 
+# Answers of providers, as they send them: each read whole, split and cut at every byte, and stalled.
+providers *ARGS:
+    cargo run -q --release -p testkit --bin providers -- {{ARGS}}
+
 # The released binary, killed and cut from power under clients and readers, and an independent judge.
 judge *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/trial" judge {{ARGS}}

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::error::Error;
-use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use sse_stream::{Sse, SseStream};
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
-use crate::provider::{Decoder, Delta, Ending, ProviderError, said};
+use crate::provider::{Decoder, Delta, Ending, ProviderError, refusal, said};
 use crate::transport::Broken;
 
 /// Longest wait for what follows a whole answer: what it cost, and the end of the stream.
@@ -22,7 +22,9 @@ const BILL_MAX: Duration = Duration::from_secs(5);
 /// What one answer may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerLimits {
-    /// Longest silence: a stream that says nothing for so long is dead.
+    /// Longest wait for the first byte: models may think for minutes before they stream.
+    pub first_byte_max: Duration,
+    /// Longest silence after it. Any byte counts, also of a comment that keeps the connection alive.
     pub silence_max: Duration,
     /// Bytes of the whole stream, with everything around the words.
     pub stream_bytes_max: usize,
@@ -33,14 +35,16 @@ pub struct AnswerLimits {
 impl Default for AnswerLimits {
     fn default() -> Self {
         Self {
-            silence_max: Duration::from_secs(120),
+            first_byte_max: Duration::from_secs(600),
+            silence_max: Duration::from_secs(300),
             stream_bytes_max: 64 * 1024 * 1024,
             line_bytes_max: 1024 * 1024,
         }
     }
 }
 
-/// Reads one answer off a stream of server-sent events. The stream ends after the answer's end or an error.
+/// Reads one answer from the body of a reply: a stream of server-sent events, or a whole answer as one document. The
+/// stream ends after the answer's end or an error.
 pub fn answer<E: Error + Send + Sync + 'static>(
     bytes: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     decoder: Box<dyn Decoder>,
@@ -48,7 +52,10 @@ pub fn answer<E: Error + Send + Sync + 'static>(
 ) -> BoxStream<'static, Result<Delta, ProviderError>> {
     let mut left = limits.stream_bytes_max;
     let mut line = 0;
+    let heard = Heard::default();
+    let (life, begun) = (heard.clone(), Instant::now());
     let counted = bytes.map_err(|error| Broken(describe(&error))).and_then(move |chunk| {
+        life.note(Instant::now());
         let room = left.checked_sub(chunk.len());
         left = room.unwrap_or(0);
         line = match chunk.iter().rposition(|byte| *byte == b'\n') {
@@ -63,9 +70,10 @@ pub fn answer<E: Error + Send + Sync + 'static>(
             Ok(chunk)
         })
     });
-    let events = SseStream::from_bytes_stream(counted).map_err(|error| describe(&error)).boxed();
-    let alarm = Alarm::new(Instant::now() + limits.silence_max);
-    let reading = Reading { events, decoder, waiting: VecDeque::new(), done: false, limits, alarm };
+    let alarm = Alarm::new(begun + limits.silence_max);
+    let source = Source::Unknown(counted.boxed());
+    let reading =
+        Reading { source, decoder, waiting: VecDeque::new(), done: false, limits, alarm, heard, begun };
     futures_util::stream::unfold(reading, |mut reading| async move {
         let item = reading.next().await?;
         reading.done |= matches!(item, Err(_) | Ok(Delta::End(_)));
@@ -85,30 +93,135 @@ pub(crate) fn describe(error: &(dyn Error + 'static)) -> String {
     said(&text)
 }
 
+/// When the last byte of a stream arrived.
+#[derive(Debug, Clone, Default)]
+struct Heard(Arc<Mutex<Option<Instant>>>);
+
+impl Heard {
+    fn note(&self, at: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+    }
+
+    fn last(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The body of a reply.
+enum Source {
+    /// Nothing but white space came yet.
+    Unknown(BoxStream<'static, Result<Bytes, Broken>>),
+    Events(BoxStream<'static, Result<Sse, String>>),
+    /// A document that is no stream of events, as far as it came.
+    Document(BoxStream<'static, Result<Bytes, Broken>>, Vec<u8>),
+}
+
+/// What came next from a body.
+enum Arrived {
+    Event(Sse),
+    /// Bytes that are no event yet.
+    Bytes(Bytes),
+    End,
+}
+
+impl Source {
+    async fn next(&mut self) -> Result<Arrived, String> {
+        match self {
+            Self::Unknown(bytes) | Self::Document(bytes, _) => match bytes.next().await {
+                Some(Ok(chunk)) => Ok(Arrived::Bytes(chunk)),
+                Some(Err(Broken(reason))) => Err(reason),
+                None => Ok(Arrived::End),
+            },
+            Self::Events(events) => match events.next().await {
+                Some(event) => event.map(Arrived::Event),
+                None => Ok(Arrived::End),
+            },
+        }
+    }
+
+    /// Takes bytes that are no event yet. The first that is no white space tells a document from a stream of events.
+    fn take(self, chunk: Bytes) -> Self {
+        match self {
+            Self::Unknown(rest) => match chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                None => Self::Unknown(rest),
+                Some(b'{' | b'[' | b'<') => Self::Document(rest, chunk.to_vec()),
+                Some(_) => {
+                    let bytes = futures_util::stream::iter([Ok(chunk)]).chain(rest);
+                    let events = SseStream::from_bytes_stream(bytes).map_err(|error| describe(&error));
+                    Self::Events(events.boxed())
+                }
+            },
+            Self::Document(rest, mut document) => {
+                document.extend_from_slice(&chunk);
+                Self::Document(rest, document)
+            }
+            Self::Events(events) => Self::Events(events),
+        }
+    }
+}
+
 struct Reading {
-    events: Pin<Box<dyn Stream<Item = Result<Sse, String>> + Send>>,
+    source: Source,
     decoder: Box<dyn Decoder>,
     waiting: VecDeque<Delta>,
     done: bool,
     limits: AnswerLimits,
     /// Rings after the longest silence.
     alarm: Alarm,
+    heard: Heard,
+    begun: Instant,
 }
 
 impl Reading {
-    /// The next event or the end of the stream; nothing after too long a silence.
-    async fn spoken(&mut self, silence_max: Duration) -> Option<Option<Result<Sse, String>>> {
-        let until = Instant::now() + silence_max;
-        tokio::select! {
-            biased;
-            event = self.events.next() => Some(event),
-            () = self.alarm.until(until) => None,
+    /// Returns what arrives next, or the length of the silence if it was too long.
+    async fn arrived(&mut self) -> Result<Result<Arrived, String>, Duration> {
+        // What follows a whole answer is not worth a long wait.
+        let bill_until = matches!(self.decoder.ending(), Ending::Whole(_)).then(|| Instant::now() + BILL_MAX);
+        loop {
+            let (since, most) = match self.heard.last() {
+                Some(last) => (last, self.limits.silence_max),
+                None => (self.begun, self.limits.first_byte_max),
+            };
+            let until = bill_until.map_or(since + most, |bill| bill.min(since + most));
+            tokio::select! {
+                biased;
+                arrived = self.source.next() => return Ok(arrived),
+                () = self.alarm.until(until) => {}
+            }
+            if bill_until.is_some_and(|bill| Instant::now() >= bill) {
+                return Err(BILL_MAX);
+            }
+            // Bytes without an event, as a comment is, are life too.
+            if self.heard.last().unwrap_or(self.begun) == since {
+                return Err(most);
+            }
         }
     }
 
     /// Nothing more comes. An answer that is whole gives its end now, whatever became of the stream behind it.
-    fn over(&mut self, reason: String) -> Result<Vec<Delta>, ProviderError> {
-        self.decoder.ending().give().map(|end| vec![end]).ok_or(ProviderError::Cut { reason })
+    fn over(&mut self, error: ProviderError) -> Result<Vec<Delta>, ProviderError> {
+        self.decoder.ending().give().map(|end| vec![end]).ok_or(error)
+    }
+
+    fn take(&mut self, arrived: Arrived) -> Result<Vec<Delta>, ProviderError> {
+        match arrived {
+            Arrived::Event(event) => self.decoder.event(event.data.as_deref().unwrap_or_default().trim()),
+            Arrived::Bytes(chunk) => {
+                let taken = std::mem::replace(
+                    &mut self.source,
+                    Source::Unknown(futures_util::stream::empty().boxed()),
+                );
+                self.source = taken.take(chunk);
+                Ok(Vec::new())
+            }
+            Arrived::End => {
+                if let Source::Document(_, document) = &self.source {
+                    let document = String::from_utf8_lossy(document).into_owned();
+                    return refusal::document(&document, self.decoder.as_mut());
+                }
+                self.over(ProviderError::Cut { reason: "the stream ended before the answer".to_owned() })
+            }
+        }
     }
 
     async fn next(&mut self) -> Option<Result<Delta, ProviderError>> {
@@ -119,16 +232,10 @@ impl Reading {
             if let Some(delta) = self.waiting.pop_front() {
                 return Some(Ok(delta));
             }
-            let silence_max = if matches!(self.decoder.ending(), Ending::Whole(_)) {
-                self.limits.silence_max.min(BILL_MAX)
-            } else {
-                self.limits.silence_max
-            };
-            let deltas = match self.spoken(silence_max).await {
-                None => self.over(format!("it was silent for {} s", silence_max.as_secs())),
-                Some(Some(Err(reason))) => self.over(reason),
-                Some(Some(Ok(event))) => self.decoder.event(event.data.as_deref().unwrap_or_default().trim()),
-                Some(None) => self.over("the stream ended before the answer".to_owned()),
+            let deltas = match self.arrived().await {
+                Err(silence) => self.over(ProviderError::Silent { seconds: silence.as_secs() }),
+                Ok(Err(reason)) => self.over(ProviderError::Cut { reason }),
+                Ok(Ok(arrived)) => self.take(arrived),
             };
             match deltas {
                 Ok(deltas) => self.waiting.extend(deltas),

@@ -5,6 +5,8 @@
 //! | `provider.rs` | what is a model asked, and what does it stream back? |
 //! | `provider/openai.rs` | how do Chat Completions say it? |
 //! | `provider/anthropic.rs` | how do Messages say it? |
+//! | `provider/refusal.rs` | what does a reply mean that is no answer? |
+//! | `dialect.rs` | what does a model accept? |
 //! | `answer.rs` | how does a stream of bytes become one answer, or a cut-off one? |
 //! | `alarm.rs` | how does a wait that nearly always ends early cost no timer? |
 //! | `transport.rs` | how does a question travel, and its answer back? |
@@ -22,6 +24,7 @@
 
 mod alarm;
 pub mod answer;
+pub mod dialect;
 mod history;
 mod limits;
 pub mod memory;
@@ -38,14 +41,15 @@ mod window;
 
 pub use alarm::Alarm;
 pub use answer::{AnswerLimits, answer};
+pub use dialect::{Dialect, LearnedDialect};
 pub use history::{History, NoHistory, Unreadable};
 pub use limits::RunLimits;
 pub use memory::{CompletedTurn, Handover, Memory, MemoryError, Taken, TaskState};
 pub use model::{Density, Model, Prices};
 pub use outgoing::{Outgoing, Refused};
 pub use provider::{
-    ApiKey, Decoder, Delta, Ending, Finish, KeySource, Provider, ProviderError, Question, ToolOffer, Wire,
-    headers,
+    ApiKey, BusyKind, Decoder, Delta, Ending, Finish, KeySource, Provider, ProviderError, Question,
+    RefusalKind, ToolOffer, Wire, headers,
 };
 pub use run::{Agent, Over, Sink, Work};
 pub use tool::{Tool, ToolCall, World};

@@ -1,7 +1,7 @@
 //! A model: whom to ask for it, how much it reads at once, and what it costs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use session::Usage;
 
@@ -32,22 +32,41 @@ const DENSITY_MIN: u64 = 1_000;
 /// A count is used only for prompts of at least one fourth of the window. In shorter ones, instructions and tools distort it.
 const COUNTED_PARTS: usize = 4;
 
+/// How much of what was refused as too long is sent afterwards: half, or most of what fits if that is known.
+const REFUSED_PART: f64 = 0.5;
+const FITTING_PART: f64 = 0.85;
+
 /// Bytes of text per token, from the provider's last count of a long prompt. It starts at a cautious estimate for most
 /// languages and never exceeds it, because the next session may be in another language.
 #[derive(Debug, Clone)]
-pub struct Density(Arc<AtomicU64>);
+pub struct Density(Arc<Counted>);
+
+#[derive(Debug)]
+struct Counted {
+    bytes_per_1000_tokens: AtomicU64,
+    /// Bytes that the provider accepts at most, as far as refusals told.
+    accepted_bytes_max: AtomicUsize,
+}
 
 impl Default for Density {
     fn default() -> Self {
-        Self(Arc::new(AtomicU64::new(DENSITY_ASSUMED)))
+        Self(Arc::new(Counted {
+            bytes_per_1000_tokens: AtomicU64::new(DENSITY_ASSUMED),
+            accepted_bytes_max: AtomicUsize::new(usize::MAX),
+        }))
     }
 }
 
 impl Density {
     /// Returns how many bytes of text `tokens` stand for.
     pub(crate) fn bytes_of(&self, tokens: u64) -> usize {
-        let bytes = tokens.saturating_mul(self.0.load(Ordering::Relaxed)) / 1_000;
+        let bytes = tokens.saturating_mul(self.0.bytes_per_1000_tokens.load(Ordering::Relaxed)) / 1_000;
         usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Returns how many bytes of text fit into a window of `tokens`, and into what the provider was seen to accept.
+    pub(crate) fn fitting(&self, tokens: u64) -> usize {
+        self.bytes_of(tokens).min(self.0.accepted_bytes_max.load(Ordering::Relaxed))
     }
 
     /// Updates the density from the provider's token count of a prompt of `bytes` bytes.
@@ -56,8 +75,17 @@ impl Density {
         let is_long = bytes >= self.bytes_of(window_tokens) / COUNTED_PARTS;
         if tokens > 0 && is_long {
             let density = (bytes as u64).saturating_mul(1_000) / tokens;
-            self.0.store(density.clamp(DENSITY_MIN, DENSITY_ASSUMED), Ordering::Relaxed);
+            self.0
+                .bytes_per_1000_tokens
+                .store(density.clamp(DENSITY_MIN, DENSITY_ASSUMED), Ordering::Relaxed);
         }
+    }
+
+    /// Notes that the provider refused a prompt of `bytes` bytes as too long, and how much of it fits if it told that.
+    pub(crate) fn refuse(&self, bytes: usize, fits: Option<f64>) {
+        let most = bytes as f64 * fits.map_or(REFUSED_PART, |fits| fits * FITTING_PART);
+        // The provider counts tokens, and the answer may count too.
+        self.0.accepted_bytes_max.fetch_min(most as usize, Ordering::Relaxed);
     }
 }
 

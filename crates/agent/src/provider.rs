@@ -2,6 +2,7 @@
 
 pub mod anthropic;
 pub mod openai;
+pub(crate) mod refusal;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 use session::{PromptMessage, Usage};
 
 use crate::answer::{AnswerLimits, answer};
+use crate::dialect::LearnedDialect;
 use crate::transport::{Reply, Request, Transport};
 
 /// Characters of a provider's own words that are kept; an error page must not fill a log.
@@ -20,6 +22,9 @@ const SAID_MAX: usize = 500;
 const REFUSAL_MAX: Duration = Duration::from_secs(10);
 /// Bytes of a refusal that are read to find those words.
 const REFUSAL_BYTES_MAX: usize = 16 * 1024;
+
+/// Times that one question is asked again without what was refused by name.
+const CORRECTIONS_MAX: usize = 3;
 
 /// Characters of a key that is too short to be looked for in other texts.
 const REDACTED_MIN: usize = 8;
@@ -69,6 +74,8 @@ pub struct Provider {
     pub takes_prefix: bool,
     pub transport: Arc<dyn Transport>,
     pub limits: AnswerLimits,
+    /// What the model accepts.
+    pub dialect: LearnedDialect,
 }
 
 impl std::fmt::Debug for Provider {
@@ -86,24 +93,54 @@ impl Provider {
         &self,
         question: &Question,
     ) -> Result<BoxStream<'static, Result<Delta, ProviderError>>, ProviderError> {
-        let url = self.url.trim_end_matches('/');
-        let (path, body, decoder): (_, _, Box<dyn Decoder>) = match self.wire {
-            Wire::OpenAi => ("chat/completions", openai::body(question), Box::new(openai::Chunks::default())),
-            Wire::Anthropic => {
-                ("messages", anthropic::body(question), Box::new(anthropic::Events::default()))
-            }
-        };
         let key = self.key.as_ref().map(|source| source.key()).transpose();
-        let key = key.map_err(|reason| ProviderError::Refused { reason })?;
-        let headers = headers(self.wire, key.as_ref());
-        let request = Request { url: format!("{url}/{path}"), headers, body: body.to_string() };
-        let reply = self.transport.send(request).await?;
-        if reply.status == 200 {
-            let answer = answer(reply.body, decoder, self.limits);
-            return Ok(answer.map(move |said| said.map_err(|error| without(error, key.as_ref()))).boxed());
+        let key = key.map_err(|reason| ProviderError::Refused { kind: RefusalKind::Key, reason })?;
+        let mut corrections = 0;
+        loop {
+            let dialect = self.dialect.now();
+            let (path, body, decoder): (_, _, Box<dyn Decoder>) = match self.wire {
+                Wire::OpenAi => {
+                    let body = openai::body(question, &dialect);
+                    ("chat/completions", body, Box::new(openai::Chunks::default()))
+                }
+                Wire::Anthropic => {
+                    ("messages", anthropic::body(question), Box::new(anthropic::Events::default()))
+                }
+            };
+            let headers = headers(self.wire, key.as_ref());
+            let request = Request { url: endpoint(&self.url, path), headers, body: body.to_string() };
+            let reply = self.transport.send(request).await?;
+            if reply.status == 200 {
+                let answer = answer(reply.body, decoder, self.limits);
+                return Ok(answer
+                    .map(move |said| said.map_err(|error| without(error, key.as_ref())))
+                    .boxed());
+            }
+            let error = without(refusal(reply).await, key.as_ref());
+            // A refusal that names what was sent is believed: the question is asked again without it.
+            if let ProviderError::Refused { reason, .. } = &error
+                && corrections < CORRECTIONS_MAX
+                && self.dialect.learn(&dialect, reason)
+            {
+                corrections += 1;
+                continue;
+            }
+            return Err(error);
         }
-        Err(without(refusal(reply).await, key.as_ref()))
     }
+}
+
+/// The address of an endpoint: below the path of the base, and before its query.
+fn endpoint(base: &str, path: &str) -> String {
+    let (place, query) = match base.split_once('?') {
+        Some((place, query)) => (place, format!("?{query}")),
+        None => (base, String::new()),
+    };
+    let place = place.trim_end_matches('/');
+    if place.ends_with(path) {
+        return format!("{place}{query}");
+    }
+    format!("{place}/{path}{query}")
 }
 
 /// What tells a provider who asks.
@@ -128,15 +165,7 @@ async fn refusal(mut reply: Reply) -> ProviderError {
             Ok(Some(Err(_)) | None) | Err(_) => break,
         }
     }
-    let text = String::from_utf8_lossy(&body);
-    let parsed: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let error = &parsed["error"];
-    let message = error["message"].as_str().or(error.as_str()).or(parsed["message"].as_str());
-    let reason = format!("{STATUS}{}: {}", reply.status, said(message.unwrap_or(text.trim())));
-    match reply.status {
-        408 | 425 | 429 | 500..=599 => ProviderError::Busy { reason, retry_after: reply.retry_after },
-        _ => ProviderError::Refused { reason },
-    }
+    refusal::of_status(reply.status, &String::from_utf8_lossy(&body), reply.retry_after)
 }
 
 /// An error without the key that a provider may have repeated in it.
@@ -146,12 +175,13 @@ fn without(error: ProviderError, key: Option<&ApiKey>) -> ProviderError {
     };
     let hide = |reason: String| reason.replace(key, "[key]");
     match error {
-        ProviderError::Busy { reason, retry_after } => {
-            ProviderError::Busy { reason: hide(reason), retry_after }
+        ProviderError::Busy { kind, reason, retry_after } => {
+            ProviderError::Busy { kind, reason: hide(reason), retry_after }
         }
-        ProviderError::Refused { reason } => ProviderError::Refused { reason: hide(reason) },
+        ProviderError::Refused { kind, reason } => ProviderError::Refused { kind, reason: hide(reason) },
         ProviderError::Cut { reason } => ProviderError::Cut { reason: hide(reason) },
         ProviderError::Unreadable { reason } => ProviderError::Unreadable { reason: hide(reason) },
+        ProviderError::Silent { seconds } => ProviderError::Silent { seconds },
     }
 }
 
@@ -227,10 +257,42 @@ pub enum Finish {
     Said,
     /// It waits for the outcome of its calls.
     Calls,
-    /// It reached the most tokens that it may say, or that fit.
+    /// It reached the most tokens that it may say.
     Length,
+    /// The window is full: it holds no more of the answer.
+    WindowFull,
     /// The provider kept back the rest.
     Withheld,
+    /// The provider gave another reason, or one that is not known. The answer may be incomplete.
+    Other(String),
+}
+
+/// Why a provider asks to be asked later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BusyKind {
+    RateLimit,
+    /// It is overloaded or out of order.
+    Overloaded,
+    /// It was not reached.
+    Network,
+}
+
+/// Why a provider does not accept a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// The prompt does not fit the model's window.
+    TooLong,
+    /// The account has no credit left.
+    Quota,
+    Key,
+    UnknownModel,
+    /// It does not take a parameter of the request.
+    Parameter,
+    /// Its rules forbid the content.
+    Policy,
+    /// The address does not answer as a model does.
+    NotAModel,
+    Other,
 }
 
 /// Why an answer did not come, or not whole.
@@ -238,13 +300,16 @@ pub enum Finish {
 pub enum ProviderError {
     /// The provider asks to wait, or is out of order for the moment.
     #[error("the provider is busy: {reason}")]
-    Busy { reason: String, retry_after: Option<Duration> },
-    /// The provider does not accept the question; asking again does not help.
+    Busy { kind: BusyKind, reason: String, retry_after: Option<Duration> },
+    /// The provider does not accept the question; asking the same again does not help.
     #[error("the provider refused: {reason}")]
-    Refused { reason: String },
-    /// The stream ended, stalled or broke before the answer did.
+    Refused { kind: RefusalKind, reason: String },
+    /// The stream ended or broke before the answer did.
     #[error("the answer was cut off: {reason}")]
     Cut { reason: String },
+    /// The stream stalled.
+    #[error("the provider sent nothing for {seconds} s")]
+    Silent { seconds: u64 },
     /// What came is not what the wire format says.
     #[error("the provider sent something unreadable: {reason}")]
     Unreadable { reason: String },
@@ -256,7 +321,7 @@ const STATUS: &str = "HTTP ";
 impl ProviderError {
     /// The status of the reply, when it was the reply that was no answer.
     pub fn status(&self) -> Option<u16> {
-        let (Self::Busy { reason, .. } | Self::Refused { reason }) = self else { return None };
+        let (Self::Busy { reason, .. } | Self::Refused { reason, .. }) = self else { return None };
         reason.strip_prefix(STATUS)?.split(':').next()?.parse().ok()
     }
 }
@@ -268,6 +333,9 @@ pub trait Decoder: Send {
     /// # Errors
     /// When the provider says that it failed, or the event cannot be read.
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError>;
+
+    /// Reads a whole answer that was not streamed. Returns `None` if it is none.
+    fn document(&mut self, answer: &serde_json::Value) -> Option<Vec<Delta>>;
 
     /// How far the answer is.
     fn ending(&mut self) -> &mut Ending;
@@ -300,4 +368,20 @@ impl Ending {
 /// How a model is told what was said before the turns that it is shown.
 fn before(summary: &str) -> String {
     format!("What was said before, in short:\n{summary}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::endpoint;
+
+    #[test]
+    fn an_endpoint_stands_before_the_query_and_only_once() {
+        let chat = |base| endpoint(base, "chat/completions");
+        assert_eq!(chat("https://a.example/v1/"), "https://a.example/v1/chat/completions");
+        assert_eq!(
+            chat("https://a.example/d?api-version=1"),
+            "https://a.example/d/chat/completions?api-version=1"
+        );
+        assert_eq!(chat("https://a.example/v1/chat/completions"), "https://a.example/v1/chat/completions");
+    }
 }

@@ -120,7 +120,8 @@ impl Agent {
             return Ok(());
         }
         let attachments = attachments(&prompt);
-        let mut messages = self.compacted(prompt, sink, &mut spent).await?;
+        self.compact(&mut prompt, sink, &mut spent).await?;
+        let mut messages = prompt.messages.clone();
         let mut asked_to_continue = self.ask_to_continue(&mut messages);
         let mut calls = 0;
         let mut steered = None;
@@ -135,8 +136,7 @@ impl Agent {
             };
             asked_to_continue = false;
             messages.extend(into_step.into_iter().map(PromptMessage::User));
-            let step = Step { agent: self, sink, spent: &mut spent, calls_before: calls };
-            match step.run(self.question(&messages)).await? {
+            match self.step(&mut prompt, &mut messages, calls, sink, &mut spent).await? {
                 StepEnd::Answered(answered) if answered.calls.is_empty() => {
                     // A message that steers the run takes another step.
                     let more = sink.report(Progress::StepEnded).await?;
@@ -154,7 +154,7 @@ impl Agent {
                     sink.report(Progress::OutputLimit { tokens }).await?;
                     return Ok(());
                 }
-                StepEnd::Failed(error) => {
+                StepEnd::TooLong(error) | StepEnd::Failed(error) => {
                     sink.report(Progress::Failed { error }).await?;
                     return Ok(());
                 }
@@ -163,15 +163,43 @@ impl Agent {
         }
     }
 
-    /// Thinks of a name for a session.
+    /// Asks the model once. If the provider finds the prompt too long, compacts the session to what it accepts and asks
+    /// again, once. `messages` begin with those of `prompt`.
+    async fn step<S: Sink>(
+        &self,
+        prompt: &mut Prompt,
+        messages: &mut Vec<PromptMessage>,
+        calls_before: u32,
+        sink: &S,
+        spent: &mut Spent,
+    ) -> Result<StepEnd, Over> {
+        let step = Step { agent: self, sink, spent, calls_before };
+        let end = step.run(self.question(messages)).await?;
+        let StepEnd::TooLong(reason) = &end else { return Ok(end) };
+        tracing::info!(reason, "the prompt is too long for the provider; compacting");
+        let since = messages.split_off(prompt.messages.len());
+        // The last message may have grown meanwhile.
+        prompt.messages = std::mem::take(messages);
+        self.compact(prompt, sink, spent).await?;
+        messages.clone_from(&prompt.messages);
+        messages.extend(since);
+        let step = Step { agent: self, sink, spent, calls_before };
+        step.run(self.question(messages)).await
+    }
+
+    /// Asks the model that answered for a title. The session is shown to no other model.
     pub async fn title(&self, prompt: Prompt) -> Option<String> {
-        title::title(self.models.first()?, prompt).await
+        let agent = self.asking_for(&prompt).ok()?;
+        title::title(agent.models.first()?, prompt).await
     }
 
     /// Summarizes every turn before the newest for the model. Returns the summary and the last turn that it covers, if the model gives one.
-    pub async fn summary(&self, mut prompt: Prompt, history: &dyn History) -> Option<(String, TurnId)> {
-        // Without a model there is nobody to ask.
-        self.models.first()?;
+    pub async fn summary(&self, prompt: Prompt, history: &dyn History) -> Option<(String, TurnId)> {
+        // The model that answered: the session is shown to no other one.
+        self.asking_for(&prompt).ok()?.summarize_all(prompt, history).await
+    }
+
+    async fn summarize_all(&self, mut prompt: Prompt, history: &dyn History) -> Option<(String, TurnId)> {
         let mut spent = Spent::new();
         for _ in 0..window::CATCH_UPS_MAX {
             if self.catch_up(&mut prompt, history, &mut spent).await.ok()?.is_none() {
@@ -280,24 +308,19 @@ impl Agent {
         (!summary.trim().is_empty()).then_some(summary)
     }
 
-    /// Summarises older turns when the window fills. Without a summary the oldest are left out.
-    async fn compacted<S: Sink>(
-        &self,
-        mut prompt: Prompt,
-        sink: &S,
-        spent: &mut Spent,
-    ) -> Result<Vec<PromptMessage>, Over> {
+    /// Summarizes older turns if the window is full. Without a summary the oldest are left out.
+    async fn compact<S: Sink>(&self, prompt: &mut Prompt, sink: &S, spent: &mut Spent) -> Result<(), Over> {
         for _ in 0..window::CATCH_UPS_MAX {
-            let compaction = window::compaction(&prompt, self.model(), self.window());
+            let compaction = window::compaction(prompt, self.model(), self.window());
             let Some(compaction) = compaction.filter(|_| self.limits.reached(spent).is_none()) else { break };
             let Some(summary) = self.summarize(&compaction.question, spent).await else {
                 tracing::warn!("the model gave no summary; the oldest turns are left out of the prompt");
                 break;
             };
             sink.compact(summary.clone(), compaction.through).await?;
-            compaction.apply(&mut prompt, summary);
+            compaction.apply(prompt, summary);
         }
-        Ok(prompt.messages)
+        Ok(())
     }
 
     /// The whole text of an answer that is not part of the session.

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::limits::Spent;
-use crate::provider::{Delta, Finish, ProviderError, Question};
+use crate::provider::{BusyKind, Delta, Finish, ProviderError, Question, RefusalKind, refusal};
 use crate::retry::{self, Streamed};
 use crate::run::{Agent, Over, Sink};
 
@@ -38,6 +38,8 @@ pub(crate) enum StepEnd {
     OutputLimit {
         tokens: u64,
     },
+    /// The prompt does not fit the model's window, and nothing was said. In words for a person.
+    TooLong(String),
     /// In words for a person. What was said is kept.
     Failed(String),
 }
@@ -94,20 +96,29 @@ impl<S: Sink> Step<'_, S> {
                 Ok(Finish::Length) => {
                     return Ok(StepEnd::OutputLimit { tokens: model.output_tokens_max.into() });
                 }
+                Ok(Finish::WindowFull) => {
+                    let text = "The model's window is full, so the answer is incomplete. Everything above is kept; \
+                        compact the session, then choose Continue.";
+                    return Ok(StepEnd::Failed(text.to_owned()));
+                }
                 Ok(Finish::Withheld) => {
                     let text = "The provider kept back the rest of the answer. Everything above is kept.";
                     return Ok(StepEnd::Failed(text.to_owned()));
+                }
+                Ok(Finish::Other(reason)) => {
+                    let text = format!(
+                        "The provider ended the answer early ({reason}), so it may be incomplete. Everything above \
+                         is kept; choose Continue to resume it."
+                    );
+                    return Ok(StepEnd::Failed(text));
                 }
                 Err(Cut::Over) => return Err(Over),
                 Err(Cut::Limit(reason)) => return Ok(StepEnd::Failed(reason)),
                 Err(Cut::Provider(error)) => error,
             };
             let streamed = match &said {
-                Answered { text, reasoning, calls }
-                    if text.is_empty() && reasoning.is_empty() && calls.is_empty() =>
-                {
-                    Streamed::Nothing
-                }
+                // Reasoning alone is no part of the answer: asking again doubles nothing that counts.
+                Answered { text, calls, .. } if text.is_empty() && calls.is_empty() => Streamed::Nothing,
                 Answered { text, calls, .. }
                     if model.provider.takes_prefix && !text.is_empty() && calls.is_empty() =>
                 {
@@ -115,8 +126,17 @@ impl<S: Sink> Step<'_, S> {
                 }
                 Answered { .. } => Streamed::Final,
             };
-            match retry::pause(&error, tries, streamed) {
-                Some(pause) => tokio::time::sleep(pause).await,
+            if let ProviderError::Refused { kind: RefusalKind::TooLong, reason } = &error
+                && streamed == Streamed::Nothing
+            {
+                model.density.refuse(question.size_bytes(), refusal::fraction_that_fits(reason));
+                return Ok(StepEnd::TooLong(failure(&error)));
+            }
+            match retry::pause(&error, tries, streamed, retry::chance()) {
+                Some(pause) => {
+                    tracing::info!(model = %model.name, %error, tries, seconds = pause.as_secs_f64(), "retrying");
+                    tokio::time::sleep(pause).await;
+                }
                 None => return Ok(StepEnd::Failed(failure(&error))),
             }
         }
@@ -206,14 +226,61 @@ async fn read_at_rest<T>(deltas: &mut BoxStream<'static, T>, until: Instant) -> 
     deltas.next().await
 }
 
+/// Says what happened and what to do next.
 fn failure(error: &ProviderError) -> String {
+    let reason = |reason: &str| reason.trim_end_matches(['.', ' ', ':']).to_owned();
     let happened = match error {
-        ProviderError::Busy { reason, .. } => format!("The model could not be reached: {reason}"),
-        ProviderError::Refused { reason } => format!("The provider refused: {reason}"),
-        ProviderError::Cut { reason } => format!("The answer was cut off: {reason}"),
-        ProviderError::Unreadable { reason } => format!("The provider sent something unreadable: {reason}"),
+        ProviderError::Busy { kind: BusyKind::RateLimit, reason: told, .. } => {
+            format!("The provider's rate limit was reached: {}", reason(told))
+        }
+        ProviderError::Busy { kind: BusyKind::Overloaded, reason: told, .. } => {
+            format!("The provider is overloaded or failing: {}", reason(told))
+        }
+        ProviderError::Busy { kind: BusyKind::Network, reason: told, .. } => {
+            format!("The provider can't be reached: {}", reason(told))
+        }
+        ProviderError::Refused { kind, reason: told } => {
+            return format!("{}: {}. {}", refused(*kind), reason(told), advice(*kind));
+        }
+        ProviderError::Cut { reason: told } => format!("The answer was cut off: {}", reason(told)),
+        ProviderError::Silent { seconds } => format!("The provider sent nothing for {seconds} s"),
+        ProviderError::Unreadable { reason: told } => {
+            format!("The provider's answer can't be read: {}", reason(told))
+        }
     };
-    format!("{happened}. Everything above is kept; Continue tries again.")
+    format!("{happened}. Everything above is kept; choose Continue to try again.")
+}
+
+fn refused(kind: RefusalKind) -> &'static str {
+    match kind {
+        RefusalKind::TooLong => "The session is too long for this model",
+        RefusalKind::Quota => "The provider account has no credit left",
+        RefusalKind::Key => "The provider rejected the API key",
+        RefusalKind::UnknownModel => "The provider doesn't know this model",
+        RefusalKind::Policy => "The provider's rules don't allow this content",
+        RefusalKind::Parameter => "The provider rejected a parameter",
+        RefusalKind::NotAModel => "The provider didn't answer as a model does",
+        RefusalKind::Other => "The provider rejected the request",
+    }
+}
+
+fn advice(kind: RefusalKind) -> &'static str {
+    match kind {
+        RefusalKind::TooLong => {
+            "Everything above is kept. Choose a model with a larger window, or start a new session."
+        }
+        RefusalKind::Quota => {
+            "Everything above is kept. Add credit at the provider or choose another model, then choose Continue."
+        }
+        RefusalKind::Key => "Everything above is kept. Correct the key under Settings, then choose Continue.",
+        RefusalKind::UnknownModel | RefusalKind::NotAModel => {
+            "Everything above is kept. Correct the model or its address under Settings, or choose another model."
+        }
+        RefusalKind::Policy => "Everything above is kept. Edit your message, or choose another model.",
+        RefusalKind::Parameter | RefusalKind::Other => {
+            "Everything above is kept. Choose another model, or Continue to try again."
+        }
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use crate::window::{self, Window};
 const TITLE_MAX: usize = 60;
 /// Bytes of each side of the conversation that the model is shown for it.
 const SHOWN_BYTES: usize = 2_000;
-const TITLE_TOKENS_MAX: u32 = 40;
+/// Room for a model that thinks first. The others need a few tokens of it.
+const TITLE_TOKENS_MAX: u32 = 1_024;
 
 const ASK: &str = "Give this conversation a title of two to six words, in its own language. \
     Answer with the title alone: no quotes, no full stop.";
@@ -27,7 +28,7 @@ pub(crate) async fn title(model: &Model, prompt: Prompt) -> Option<String> {
         instructions: None,
         messages,
         tools: Vec::new(),
-        output_tokens_max: TITLE_TOKENS_MAX,
+        output_tokens_max: TITLE_TOKENS_MAX.min(model.output_tokens_max),
     };
     let mut deltas = model.provider.ask(&question).await.ok()?;
     let mut said = String::new();

@@ -9,10 +9,15 @@ use futures_util::{FutureExt, StreamExt, TryStreamExt};
 
 use crate::answer::describe;
 use crate::outgoing::Outgoing;
-use crate::provider::ProviderError;
+use crate::provider::{BusyKind, ProviderError, RefusalKind, refusal};
 
 /// Longest wait for the head of a reply: long prompts are read for minutes before the first token.
-const HEAD_MAX: Duration = Duration::from_secs(300);
+const HEAD_MAX: Duration = Duration::from_secs(600);
+
+/// Returns how long the headers of a reply ask to wait. `header` looks one up by its lower-case name.
+pub fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
+    refusal::wait_of(header)
+}
 
 /// One request to a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +62,8 @@ impl Transport for HttpTransport {
             Ok(sending) => sending.header("content-type", "application/json"),
             Err(refused) => {
                 let reason = refused.to_string();
-                return std::future::ready(Err(ProviderError::Refused { reason })).boxed();
+                let kind = RefusalKind::Other;
+                return std::future::ready(Err(ProviderError::Refused { kind, reason })).boxed();
             }
         };
         for (name, value) in request.headers {
@@ -67,18 +73,16 @@ impl Transport for HttpTransport {
         async move {
             // Nothing of an answer has come, so that asking again doubles nothing.
             let busy = |error: reqwest::Error| ProviderError::Busy {
+                kind: BusyKind::Network,
                 reason: describe(&error.without_url()),
                 retry_after: None,
             };
-            let silent = |_| ProviderError::Busy {
-                reason: format!("no answer for {} s", HEAD_MAX.as_secs()),
-                retry_after: None,
-            };
+            let silent = |_| ProviderError::Silent { seconds: HEAD_MAX.as_secs() };
             let reply = tokio::time::timeout(HEAD_MAX, sending).await.map_err(silent)?.map_err(busy)?;
-            let retry_after = reply.headers().get("retry-after").and_then(|value| value.to_str().ok());
+            let retry_after = retry_after(|name| reply.headers().get(name)?.to_str().ok());
             Ok(Reply {
                 status: reply.status().as_u16(),
-                retry_after: retry_after.and_then(|value| value.trim().parse().ok()).map(Duration::from_secs),
+                retry_after,
                 body: reply.bytes_stream().map_err(|error| Broken(describe(&error.without_url()))).boxed(),
             })
         }

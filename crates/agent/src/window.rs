@@ -11,7 +11,8 @@ const FULL_PERCENT: usize = 75;
 const KEPT_PERCENT: usize = 40;
 /// What stays of a result that had to be shortened.
 const RESULT_BYTES_KEPT: usize = 500;
-const SUMMARY_TOKENS_MAX: u32 = 1_000;
+/// Room for a model that thinks first.
+const SUMMARY_TOKENS_MAX: u32 = 4_096;
 const SUMMARY_BYTES_MAX: usize = 16 * 1024;
 /// Summaries of turns that a prompt leaves out, in one run. The next run goes on from there.
 pub(crate) const CATCH_UPS_MAX: usize = 64;
@@ -26,7 +27,7 @@ pub(crate) struct Window(usize);
 impl Window {
     pub(crate) fn new(model: &Model, instructions: Option<&str>, tools: &[ToolOffer]) -> Self {
         let tokens = model.window_tokens.saturating_sub(u64::from(model.output_tokens_max));
-        let bytes = model.density.bytes_of(tokens);
+        let bytes = model.density.fitting(tokens);
         let offered: usize = tools.iter().map(ToolOffer::size_bytes).sum();
         Self(bytes.saturating_sub(instructions.map_or(0, str::len) + offered))
     }

@@ -81,15 +81,14 @@ impl Runner for Answering {
     }
 
     fn title(&self, request: PromptRequest) -> BoxFuture<'static, Option<String>> {
-        // Whatever a message says: what is said in a project goes to no other model by itself.
-        match self.agent(request.user, request.project, false) {
+        match self.agent(request.user, request.project, request.prompt.model().is_some()) {
             Ok(agent) => Runner::title(&agent, request),
             Err(_) => std::future::ready(None).boxed(),
         }
     }
 
     fn summary(&self, request: PromptRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
-        match self.agent(request.user, request.project, false) {
+        match self.agent(request.user, request.project, request.prompt.model().is_some()) {
             Ok(agent) => Runner::summary(&agent, request),
             Err(_) => std::future::ready(None).boxed(),
         }

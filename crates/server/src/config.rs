@@ -188,7 +188,10 @@ pub(crate) struct ModelConfig {
     /// Whether it is offered tools.
     #[serde(default = "uses_tools")]
     pub(crate) tools: bool,
-    /// Seconds of silence after which an answer counts as cut off.
+    /// Seconds to wait for the first byte of an answer: models may think for minutes before they stream.
+    #[serde(default = "first_byte_seconds")]
+    pub(crate) first_byte_seconds: u64,
+    /// Seconds of silence after it, after which an answer counts as cut off. Any byte ends the silence.
     #[serde(default = "silence_seconds")]
     pub(crate) silence_seconds: u64,
     /// Prices for a million tokens.
@@ -231,8 +234,12 @@ fn uses_tools() -> bool {
     true
 }
 
+pub(crate) fn first_byte_seconds() -> u64 {
+    600
+}
+
 pub(crate) fn silence_seconds() -> u64 {
-    120
+    300
 }
 
 fn data_directory() -> PathBuf {

@@ -6,7 +6,10 @@ mod trying;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{AnswerLimits, ApiKey, Density, KeySource, Model, Outgoing, Prices, Provider, Transport, Wire};
+use agent::{
+    AnswerLimits, ApiKey, Density, Dialect, KeySource, LearnedDialect, Model, Outgoing, Prices, Provider,
+    Transport, Wire,
+};
 use anyhow::{Context, bail};
 
 use crate::config::{ModelConfig, ProviderConfig, environment, micros};
@@ -40,9 +43,11 @@ fn make_with(config: &ModelConfig, key: Option<Arc<dyn KeySource>>, transport: &
             takes_prefix: config.takes_prefix,
             transport: transport.clone(),
             limits: AnswerLimits {
+                first_byte_max: Duration::from_secs(config.first_byte_seconds),
                 silence_max: Duration::from_secs(config.silence_seconds),
                 ..AnswerLimits::default()
             },
+            dialect: LearnedDialect::new(Dialect::of(&config.url, &config.model)),
         },
         window_tokens: config.window_tokens,
         output_tokens_max: config.output_tokens_max,

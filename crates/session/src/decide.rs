@@ -10,6 +10,7 @@ use crate::id::{Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId};
 use crate::limits::{
     ATTACHMENTS_MAX, MESSAGE_BYTES_MAX, QUEUE_MAX, QUEUE_MIB_MAX, RECOVERY_ATTEMPTS_MAX,
     RECOVERY_UNUSED_LOOKS, RUNS_PER_ANSWER_MAX, SESSION_IDS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_BYTES_MAX,
+    TITLE_TURNS_MAX,
 };
 use crate::memory::Segment;
 use crate::organise::checked_tags;
@@ -630,7 +631,9 @@ impl<'a> Plan<'a> {
             }
             Progress::Completed => {
                 self.end(turn.id, run, RunEnd::Completed);
-                if matches!(self.session.title, None | Some(Title::Provisional(_))) {
+                let turns = self.session.turns_before + self.session.turns.len() as u64;
+                let unnamed = matches!(self.session.title, None | Some(Title::Provisional(_)));
+                if unnamed && turns <= TITLE_TURNS_MAX {
                     self.decision.effects.push(Effect::SuggestTitle);
                 }
                 self.start_next();

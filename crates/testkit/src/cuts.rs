@@ -97,6 +97,9 @@ pub fn streams() -> anyhow::Result<Vec<Stream>> {
     for (folder, wire) in [("openai", Wire::OpenAi), ("anthropic", Wire::Anthropic)] {
         for file in std::fs::read_dir(root.join(folder)).context("read the recorded streams")? {
             let path = file?.path();
+            if path.extension().is_none_or(|end| end != "sse") {
+                continue;
+            }
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             streams.push(Stream { name: format!("{folder}/{name}"), wire, bytes: std::fs::read(&path)? });
         }

@@ -15,6 +15,8 @@ pub mod longlife;
 pub mod memory;
 pub mod platform_suite;
 pub mod postgres;
+#[cfg(feature = "inject")]
+pub mod providers;
 pub mod races;
 pub mod refusing;
 pub mod report;

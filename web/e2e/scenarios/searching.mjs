@@ -19,6 +19,11 @@ export const searching = {
     await answered(world, put);
     await world.ask("PATCH", `/sessions/${put}`, { archived: true });
     await world.ask("PATCH", `/sessions/${session}`, { tags: ["waders"] });
+    // Words are indexed behind the log.
+    await until("all is indexed", async () => {
+      const { hits } = await world.ask("GET", "/search?words=avocet&count=20");
+      return new Set(hits.map((hit) => hit.session)).size === 2;
+    });
     const page = await world.page();
     const groups = () =>
       page

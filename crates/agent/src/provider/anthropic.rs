@@ -4,33 +4,34 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use session::{PromptMessage, Usage};
 
-use super::{Decoder, Delta, Ending, Finish, ProviderError, Question};
+use super::{Decoder, Delta, Ending, Finish, ProviderError, Question, refusal};
+use crate::dialect::{CallIds, with_call_ids};
 
 /// The body of a question. Messages of one side in a row are one message there.
 pub fn body(question: &Question) -> Value {
     let mut system: Vec<String> = question.instructions.iter().cloned().collect();
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in &question.messages {
+    for message in &with_call_ids(&question.messages, CallIds::Usual) {
         let (role, parts) = match message {
             PromptMessage::Summary(text) => {
                 system.push(super::before(text));
                 continue;
             }
-            PromptMessage::Note(note) => ("user", vec![text(note)]),
-            PromptMessage::User(message) => ("user", vec![text(&message.text)]),
+            PromptMessage::Note(note) => ("user", visible(note)),
+            PromptMessage::User(message) => ("user", visible(&message.text)),
             PromptMessage::Assistant { text: said, calls, .. } => {
-                let said = (!said.is_empty()).then(|| text(said));
+                let said = visible(said);
                 let calls = calls.iter().map(|call| {
                     // Arguments that are not JSON were never run; the model is shown that it gave none.
                     let input = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!({}));
-                    let id = call_id(call.provider_call.as_deref(), call.call.0);
-                    json!({ "type": "tool_use", "id": id, "name": call.tool, "input": input })
+                    json!({ "type": "tool_use", "id": call.provider_call, "name": call.tool, "input": input })
                 });
                 ("assistant", said.into_iter().chain(calls).collect())
             }
-            PromptMessage::Result { call, provider_call, content } => {
-                let id = call_id(provider_call.as_deref(), call.0);
-                ("user", vec![json!({ "type": "tool_result", "tool_use_id": id, "content": content })])
+            PromptMessage::Result { provider_call, content, .. } => {
+                let result =
+                    json!({ "type": "tool_result", "tool_use_id": provider_call, "content": content });
+                ("user", vec![result])
             }
         };
         match messages.last_mut() {
@@ -70,8 +71,9 @@ fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-fn call_id(provider_call: Option<&str>, call: u32) -> String {
-    provider_call.map_or_else(|| format!("toolu_{call}"), str::to_owned)
+/// A block of text, if it says anything: blocks of white space are refused.
+fn visible(said: &str) -> Vec<Value> {
+    if said.trim().is_empty() { Vec::new() } else { vec![text(said)] }
 }
 
 #[derive(Debug, Deserialize)]
@@ -150,24 +152,37 @@ impl Decoder for Events {
                 deltas.extend(event.usage.map(|counts| self.count(&counts)));
             }
             "message_stop" => {
-                let end = self.ending.give().unwrap_or(Delta::End(Finish::Said));
-                self.ending = Ending::Given;
-                deltas.push(end);
+                // Without a reason, nobody said that the answer is whole.
+                let cut = || ProviderError::Cut { reason: "the stream ended before the answer".to_owned() };
+                deltas.push(self.ending.give().ok_or_else(cut)?);
             }
             "error" => {
-                let error = event.error.unwrap_or_default();
-                let reason = super::said(error["message"].as_str().unwrap_or(&error.to_string()));
-                return Err(match error["type"].as_str() {
-                    Some("overloaded_error" | "rate_limit_error" | "api_error") => {
-                        ProviderError::Busy { reason, retry_after: None }
-                    }
-                    _ => ProviderError::Cut { reason },
-                });
+                return Err(refusal::of_event(&event.error.unwrap_or_default()));
             }
             // `ping`, `content_block_stop`, and whatever comes to be.
             _ => {}
         }
         Ok(deltas)
+    }
+
+    fn document(&mut self, answer: &Value) -> Option<Vec<Delta>> {
+        let mut deltas = Vec::new();
+        for (at, block) in answer["content"].as_array()?.iter().enumerate() {
+            let place = u32::try_from(at).unwrap_or(u32::MAX);
+            let read: Block = serde_json::from_value(block.clone()).ok()?;
+            let is_call = read.kind == "tool_use";
+            deltas.extend(read.give(Some(place)));
+            if is_call {
+                let arguments = block["input"].to_string();
+                deltas.push(Delta::Call { place, id: None, tool: None, arguments });
+            }
+        }
+        let counts: Option<Counts> = serde_json::from_value(answer["usage"].clone()).ok();
+        deltas.extend(counts.map(|counts| self.count(&counts)));
+        let finish = answer["stop_reason"].as_str().map_or(Finish::Other("none".to_owned()), finish);
+        self.ending = Ending::Given;
+        deltas.push(Delta::End(finish));
+        Some(deltas)
     }
 
     fn ending(&mut self) -> &mut Ending {
@@ -200,11 +215,15 @@ impl Piece {
     }
 }
 
+/// Reads why an answer ended. A word that is not known is never taken for a whole answer.
 fn finish(reason: &str) -> Finish {
     match reason {
+        "end_turn" | "stop_sequence" => Finish::Said,
         "tool_use" => Finish::Calls,
-        "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+        "max_tokens" => Finish::Length,
+        "model_context_window_exceeded" => Finish::WindowFull,
         "refusal" => Finish::Withheld,
-        _ => Finish::Said,
+        // Among them is `pause_turn`.
+        _ => Finish::Other(super::said(reason)),
     }
 }

@@ -1,123 +1,105 @@
 //! Chat Completions, as OpenAI and many others speak it. Servers differ in what they leave out or add, so every field
-//! may be missing and every word unknown.
+//! may be missing or of another type, and every word unknown.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use session::{PromptMessage, Usage};
 
-use super::{Decoder, Delta, Ending, Finish, ProviderError, Question};
+use super::{Decoder, Delta, Ending, Finish, ProviderError, Question, refusal};
+use crate::dialect::{Dialect, OutputLimit, with_call_ids};
+
+/// Stands for an answer that was interrupted after its calls, where a provider wants an answer between a result and the
+/// next message.
+const INTERRUPTED: &str = "[This answer was interrupted.]";
 
 /// The body of a question.
-pub fn body(question: &Question) -> Value {
-    let mut messages = Vec::new();
-    if let Some(instructions) = &question.instructions {
-        messages.push(json!({ "role": "system", "content": instructions }));
-    }
-    // Many servers want the roles to alternate, so a note shares the message that it stands before.
-    let mut note = None;
-    for one in &question.messages {
-        match (one, note.take()) {
-            (PromptMessage::Note(text), _) => note = Some(text),
-            (PromptMessage::User(said), Some(note)) => {
-                messages.push(json!({ "role": "user", "content": format!("{note}\n\n{}", said.text) }));
-            }
-            (other, _) => messages.push(message(other)),
-        }
-    }
+pub fn body(question: &Question, dialect: &Dialect) -> Value {
     let mut body = json!({
         "model": question.model,
-        "messages": messages,
+        "messages": messages(question, dialect),
         "stream": true,
-        "stream_options": { "include_usage": true },
-        "max_tokens": question.output_tokens_max,
     });
-    if !question.tools.is_empty() {
+    if dialect.usage_option {
+        body["stream_options"] = json!({ "include_usage": true });
+    }
+    let limit = match dialect.output_limit {
+        OutputLimit::MaxTokens => "max_tokens",
+        OutputLimit::MaxCompletionTokens => "max_completion_tokens",
+    };
+    body[limit] = question.output_tokens_max.into();
+    if !question.tools.is_empty() && dialect.tools {
         let tools = question.tools.iter().map(|tool| {
             let function =
                 json!({ "name": tool.name, "description": tool.about, "parameters": tool.arguments });
             json!({ "type": "function", "function": function })
         });
         body["tools"] = tools.collect();
+        if let Some(effort) = dialect.effort_with_tools {
+            body["reasoning_effort"] = effort.into();
+        }
     }
     body
 }
 
-fn message(message: &PromptMessage) -> Value {
-    match message {
-        PromptMessage::Summary(text) => {
-            json!({ "role": "system", "content": super::before(text) })
-        }
-        PromptMessage::Note(text) => json!({ "role": "user", "content": text }),
-        PromptMessage::User(message) => json!({ "role": "user", "content": message.text }),
-        PromptMessage::Assistant { text, calls, .. } => {
-            let mut said = json!({ "role": "assistant", "content": text });
-            if !calls.is_empty() {
-                let calls = calls.iter().map(|call| {
-                    let function = json!({ "name": call.tool, "arguments": call.arguments });
-                    json!({ "id": call_id(call.provider_call.as_deref(), call.call.0), "type": "function", "function": function })
-                });
-                said["tool_calls"] = calls.collect();
+/// Composes the messages: one system message, and nobody speaks twice in a row. Templates of many models insist on both.
+fn messages(question: &Question, dialect: &Dialect) -> Vec<Value> {
+    let mut system: Vec<String> = question.instructions.iter().cloned().collect();
+    let mut messages: Vec<Value> = Vec::new();
+    for message in with_call_ids(&question.messages, dialect.call_ids) {
+        match message {
+            PromptMessage::Summary(text) => system.push(super::before(&text)),
+            PromptMessage::Note(text) => add_user(&mut messages, &text, dialect),
+            PromptMessage::User(said) => add_user(&mut messages, &said.text, dialect),
+            PromptMessage::Assistant { text, calls, .. } => {
+                let text = if text.trim().is_empty() { "" } else { text.as_str() };
+                let mut said = json!({ "role": "assistant", "content": text });
+                if !calls.is_empty() {
+                    let calls = calls.iter().map(|call| {
+                        let function = json!({ "name": call.tool, "arguments": call.arguments });
+                        json!({ "id": call.provider_call, "type": "function", "function": function })
+                    });
+                    said["tool_calls"] = calls.collect();
+                }
+                messages.push(said);
             }
-            said
-        }
-        PromptMessage::Result { call, provider_call, content } => {
-            let id = call_id(provider_call.as_deref(), call.0);
-            json!({ "role": "tool", "tool_call_id": id, "content": content })
+            PromptMessage::Result { provider_call, content, .. } => {
+                messages.push(json!({ "role": "tool", "tool_call_id": provider_call, "content": content }));
+            }
         }
     }
+    if !system.is_empty() {
+        messages.insert(0, json!({ "role": "system", "content": system.join("\n\n") }));
+    }
+    messages
 }
 
-/// The id under which the provider knows a call, or one of ours where it gave none.
-fn call_id(provider_call: Option<&str>, call: u32) -> String {
-    provider_call.map_or_else(|| format!("call_{call}"), str::to_owned)
-}
-
-#[derive(Debug, Deserialize)]
-struct Chunk {
-    #[serde(default)]
-    choices: Vec<Choice>,
-    usage: Option<Counts>,
-    error: Option<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Choice {
-    #[serde(default)]
-    delta: Said,
-    finish_reason: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Said {
-    content: Option<String>,
-    reasoning_content: Option<String>,
-    reasoning: Option<String>,
-    tool_calls: Option<Vec<CallPiece>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct CallPiece {
-    index: Option<u32>,
-    id: Option<String>,
-    function: Option<FunctionPiece>,
-}
-
-#[derive(Debug, Deserialize)]
-struct FunctionPiece {
-    name: Option<String>,
-    arguments: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Counts {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
+/// Adds what the user said, to their last message if nothing came between.
+fn add_user(messages: &mut Vec<Value>, text: &str, dialect: &Dialect) {
+    if let Some(last) = messages.last_mut()
+        && last["role"] == "user"
+    {
+        let before = last["content"].as_str().unwrap_or_default();
+        last["content"] = format!("{before}\n\n{text}").into();
+        return;
+    }
+    if !dialect.user_after_result && messages.last().is_some_and(|last| last["role"] == "tool") {
+        messages.push(json!({ "role": "assistant", "content": INTERRUPTED }));
+    }
+    messages.push(json!({ "role": "user", "content": text }));
 }
 
 /// Reads the chunks of one answer.
 #[derive(Debug, Default)]
 pub struct Chunks {
     ending: Ending,
+    calls: Vec<CallSoFar>,
+}
+
+/// A call as far as its pieces came.
+#[derive(Debug)]
+struct CallSoFar {
+    index: Option<u64>,
+    id: Option<String>,
+    arguments: String,
 }
 
 impl Decoder for Chunks {
@@ -130,23 +112,35 @@ impl Decoder for Chunks {
             return self.ending.give().map(|end| vec![end]).ok_or_else(cut);
         }
         let unreadable = |error: serde_json::Error| ProviderError::Unreadable { reason: error.to_string() };
-        let chunk: Chunk = serde_json::from_str(data).map_err(unreadable)?;
-        if let Some(error) = chunk.error {
-            let reason = super::said(error["message"].as_str().unwrap_or(&error.to_string()));
-            return Err(ProviderError::Cut { reason });
+        let chunk: Value = serde_json::from_str(data).map_err(unreadable)?;
+        if !chunk.is_object() {
+            return Err(ProviderError::Unreadable {
+                reason: format!("not an object: {}", super::said(data)),
+            });
+        }
+        // Some servers add an empty error to every chunk.
+        if let Some(error) = chunk.get("error").filter(|error| !is_nothing(error)) {
+            return Err(refusal::of_event(error));
         }
         let mut deltas = Vec::new();
-        for choice in chunk.choices.into_iter().take(1) {
-            choice.delta.give(&mut deltas);
-            if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-                self.ending = Ending::Whole(finish(&reason));
-            }
+        let choice = &chunk["choices"][0];
+        self.said(&choice["delta"], &mut deltas);
+        if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
+            self.ending = Ending::Whole(finish(reason));
         }
-        if let Some(Counts { prompt_tokens: Some(input_tokens), completion_tokens }) = chunk.usage {
-            let output_tokens = completion_tokens.unwrap_or(0);
-            deltas.push(Delta::Usage(Usage { input_tokens, output_tokens, cost_micros: 0 }));
-        }
+        deltas.extend(usage(&chunk["usage"]));
         Ok(deltas)
+    }
+
+    fn document(&mut self, answer: &Value) -> Option<Vec<Delta>> {
+        let choice = answer["choices"].get(0)?;
+        let mut deltas = Vec::new();
+        self.said(&choice["message"], &mut deltas);
+        deltas.extend(usage(&answer["usage"]));
+        let finish = choice["finish_reason"].as_str().map_or(Finish::Other("none".to_owned()), finish);
+        self.ending = Ending::Given;
+        deltas.push(Delta::End(finish));
+        Some(deltas)
     }
 
     fn ending(&mut self) -> &mut Ending {
@@ -154,30 +148,109 @@ impl Decoder for Chunks {
     }
 }
 
-impl Said {
-    fn give(self, deltas: &mut Vec<Delta>) {
-        let present = |text: &String| !text.is_empty();
-        let reasoning = self.reasoning_content.or(self.reasoning).filter(present);
-        deltas.extend(reasoning.map(Delta::Reasoning));
-        deltas.extend(self.content.filter(present).map(Delta::Text));
-        for (at, piece) in self.tool_calls.unwrap_or_default().into_iter().enumerate() {
-            let function = piece.function.unwrap_or(FunctionPiece { name: None, arguments: None });
-            deltas.push(Delta::Call {
-                place: piece.index.unwrap_or(u32::try_from(at).unwrap_or(u32::MAX)),
-                id: piece.id.filter(present),
-                tool: function.name.filter(present),
-                arguments: function.arguments.unwrap_or_default(),
-            });
+impl Chunks {
+    /// Reads what a message, or a piece of one, says.
+    fn said(&mut self, said: &Value, deltas: &mut Vec<Delta>) {
+        let mut reasoning = String::new();
+        let mut text = String::new();
+        let thought = [&said["reasoning_content"], &said["reasoning"]].into_iter().find_map(Value::as_str);
+        reasoning.push_str(thought.unwrap_or_default());
+        read_content(&said["content"], &mut text, &mut reasoning);
+        // What a model says instead of an answer is an answer to whoever reads it.
+        text.push_str(said["refusal"].as_str().unwrap_or_default());
+        deltas.extend(Some(reasoning).filter(|reasoning| !reasoning.is_empty()).map(Delta::Reasoning));
+        deltas.extend(Some(text).filter(|text| !text.is_empty()).map(Delta::Text));
+        for piece in said["tool_calls"].as_array().into_iter().flatten() {
+            deltas.push(self.call(piece));
         }
+    }
+
+    /// Reads a piece of a call. Its index tells calls apart; where servers repeat or omit it, a new id or a new name
+    /// after complete arguments begins another call.
+    fn call(&mut self, piece: &Value) -> Delta {
+        let present = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let (index, id) = (piece["index"].as_u64(), present(&piece["id"]));
+        let tool = present(&piece["function"]["name"]);
+        let arguments = match &piece["function"]["arguments"] {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            whole => whole.to_string(),
+        };
+        let known = self.calls.iter().rposition(|call| match index {
+            Some(index) => call.index == Some(index),
+            None => true,
+        });
+        let known = known.filter(|at| {
+            let call = &self.calls[*at];
+            let is_other = match (&id, &call.id) {
+                (Some(id), Some(known)) => id != known,
+                (Some(_), None) => tool.is_some(),
+                (None, _) => {
+                    let is_complete = serde_json::from_str::<Value>(&call.arguments).is_ok();
+                    tool.is_some() && (is_complete || index.is_none())
+                }
+            };
+            !is_other
+        });
+        let at = known.unwrap_or_else(|| {
+            self.calls.push(CallSoFar { index, id: id.clone(), arguments: String::new() });
+            self.calls.len() - 1
+        });
+        self.calls[at].arguments.push_str(&arguments);
+        Delta::Call { place: u32::try_from(at).unwrap_or(u32::MAX), id, tool, arguments }
     }
 }
 
+/// Reads content that is text, or an array of parts, of which some may be thinking.
+fn read_content(content: &Value, text: &mut String, reasoning: &mut String) {
+    match content {
+        Value::String(said) => text.push_str(said),
+        Value::Array(parts) => {
+            for part in parts {
+                match part["type"].as_str() {
+                    Some("thinking") => {
+                        let thought = &part["thinking"];
+                        let mut inner = String::new();
+                        read_content(thought, &mut inner, reasoning);
+                        reasoning.push_str(&inner);
+                    }
+                    _ => text.push_str(part["text"].as_str().or(part.as_str()).unwrap_or_default()),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(values) => values.is_empty(),
+        Value::Bool(true) | Value::Number(_) => false,
+    }
+}
+
+fn usage(counts: &Value) -> Option<Delta> {
+    let input_tokens = counts["prompt_tokens"].as_u64()?;
+    let output_tokens = counts["completion_tokens"].as_u64().unwrap_or(0);
+    Some(Delta::Usage(Usage { input_tokens, output_tokens, cost_micros: 0 }))
+}
+
+/// Reads why an answer ended. A word that is not known is never taken for a whole answer.
 fn finish(reason: &str) -> Finish {
-    match reason {
-        "tool_calls" | "function_call" => Finish::Calls,
-        "length" | "max_tokens" => Finish::Length,
-        "content_filter" => Finish::Withheld,
-        // Many words for the same: `stop`, `eos`, `end_turn`.
-        _ => Finish::Said,
+    match reason.to_ascii_lowercase().as_str() {
+        "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "end" | "complete" | "completed" => {
+            Finish::Said
+        }
+        "tool_calls" | "function_call" | "tool_use" => Finish::Calls,
+        "length" | "max_tokens" | "max_output_tokens" => Finish::Length,
+        // Mistral and GLM: the window holds no more.
+        "model_length" | "model_context_window_exceeded" => Finish::WindowFull,
+        "content_filter" | "safety" | "recitation" | "refusal" | "sensitive" | "prohibited_content"
+        | "blocklist" | "spii" => Finish::Withheld,
+        // Among them are `insufficient_system_resource` of DeepSeek, `error` of Mistral and OpenRouter, `abort` of vLLM.
+        _ => Finish::Other(super::said(reason)),
     }
 }

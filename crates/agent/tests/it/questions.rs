@@ -1,7 +1,7 @@
 //! A question in both wire formats: the whole body, compared as it stands.
 
 use agent::provider::{anthropic, openai};
-use agent::{Question, ToolOffer};
+use agent::{Dialect, Question, ToolOffer};
 use serde_json::json;
 use session::{CallNo, Message, PromptCall, PromptMessage};
 
@@ -54,15 +54,14 @@ fn completions_get_every_message_in_its_role() {
         "max_tokens": 256,
         "tools": [tool],
         "messages": [
-            { "role": "system", "content": "Be brief." },
-            { "role": "system", "content": "What was said before, in short:\nThey spoke of herons." },
+            { "role": "system", "content": "Be brief.\n\nWhat was said before, in short:\nThey spoke of herons." },
             { "role": "user", "content": "What time is it?" },
             { "role": "assistant", "content": "I look.", "tool_calls": [call] },
             { "role": "tool", "tool_call_id": "call_a", "content": "noon" },
             { "role": "user", "content": "And where?" },
         ],
     });
-    assert_eq!(openai::body(&question()), expected);
+    assert_eq!(openai::body(&question(), &Dialect::default()), expected);
 }
 
 #[test]

@@ -64,7 +64,8 @@ impl Init {
             window_tokens: 32_768,
             output_tokens_max: 4_096,
             tools: true,
-            silence_seconds: 120,
+            first_byte_seconds: crate::config::first_byte_seconds(),
+            silence_seconds: crate::config::silence_seconds(),
             input_price: 0.0,
             output_price: 0.0,
         };

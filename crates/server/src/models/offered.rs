@@ -11,7 +11,7 @@ use store::people::{By, KeptModel, People, PeopleError, WireName};
 use utoipa::ToSchema;
 
 use super::{make, make_with};
-use crate::config::{Config, ModelConfig, ProviderConfig, silence_seconds};
+use crate::config::{Config, ModelConfig, ProviderConfig, first_byte_seconds, silence_seconds};
 use crate::vault::{NamedSecret, Vault};
 
 /// By which name it is kept which model is asked when nothing else says so.
@@ -219,6 +219,7 @@ pub(crate) fn kept(people: &People) -> Result<Vec<ModelConfig>, PeopleError> {
         output_tokens_max: kept.output_tokens_max,
         takes_prefix: kept.takes_prefix,
         tools: kept.tools,
+        first_byte_seconds: first_byte_seconds(),
         silence_seconds: silence_seconds(),
         input_price: 0.0,
         output_price: 0.0,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent::{Delta, Model, ProviderError, Question};
+use agent::{BusyKind, Delta, Model, ProviderError, Question, RefusalKind};
 use futures_util::StreamExt;
 use session::{Message, PromptMessage};
 use tokio::time::Instant;
@@ -49,18 +49,34 @@ async fn answered(model: &Model, question: &Question) -> Result<(), ProviderErro
 }
 
 fn in_words(error: &ProviderError) -> String {
-    let told = match (error, error.status()) {
+    let told = match error {
         // What it says about a key may show a part of it.
-        (_, Some(status @ (401 | 403))) => format!("The provider refused the key ({status})."),
-        (_, Some(404)) => format!("The provider knows no such model or address. {}", said(error)),
-        (_, Some(429)) => format!("The provider has no room for more questions. {}", said(error)),
-        (ProviderError::Busy { .. }, None) => format!("The provider was not reached: {}.", said(error)),
-        (ProviderError::Busy { .. }, Some(_)) => format!("The provider is out of order. {}", said(error)),
-        (ProviderError::Refused { .. }, _) => format!("It was refused: {}.", said(error)),
-        (ProviderError::Cut { .. }, _) => format!("The answer was cut off: {}.", said(error)),
-        (ProviderError::Unreadable { .. }, _) => {
-            format!("What came back is not what this kind of provider says: {}.", said(error))
+        ProviderError::Refused { kind: RefusalKind::Key, .. } => match error.status() {
+            Some(status) => format!("The provider rejected the key ({status})."),
+            None => format!("There is no key: {}.", said(error)),
+        },
+        ProviderError::Refused { kind: RefusalKind::UnknownModel, .. } => {
+            format!("The provider doesn't know this model. {}", said(error))
         }
+        ProviderError::Refused { kind: RefusalKind::Quota, .. } => {
+            format!("The provider account has no credit left. {}", said(error))
+        }
+        ProviderError::Refused { .. } if error.status() == Some(404) => {
+            format!("There is no model at this address. {}", said(error))
+        }
+        ProviderError::Refused { .. } => format!("The provider rejected the request: {}.", said(error)),
+        ProviderError::Busy { kind: BusyKind::RateLimit, .. } => {
+            format!("The provider's rate limit was reached. {}", said(error))
+        }
+        ProviderError::Busy { kind: BusyKind::Overloaded, .. } => {
+            format!("The provider is overloaded or failing. {}", said(error))
+        }
+        ProviderError::Busy { kind: BusyKind::Network, .. } => {
+            format!("The provider can't be reached: {}.", said(error))
+        }
+        ProviderError::Cut { .. } => format!("The answer was cut off: {}.", said(error)),
+        ProviderError::Silent { seconds } => format!("The provider sent nothing for {seconds} s."),
+        ProviderError::Unreadable { .. } => format!("The provider's answer can't be read: {}.", said(error)),
     };
     told.replace("..", ".")
 }
@@ -68,9 +84,10 @@ fn in_words(error: &ProviderError) -> String {
 fn said(error: &ProviderError) -> &str {
     match error {
         ProviderError::Busy { reason, .. }
-        | ProviderError::Refused { reason }
+        | ProviderError::Refused { reason, .. }
         | ProviderError::Cut { reason }
         | ProviderError::Unreadable { reason } => reason.trim_end_matches(['.', ' ', ':']),
+        ProviderError::Silent { .. } => "",
     }
 }
 
@@ -80,16 +97,23 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_in_words_and_a_key_not_at_all() {
-        let refused = |reason: &str| in_words(&ProviderError::Refused { reason: reason.to_owned() });
-        assert_eq!(refused("HTTP 401: Incorrect key: sk-ab***yz"), "The provider refused the key (401).");
+        let refused =
+            |kind, reason: &str| in_words(&ProviderError::Refused { kind, reason: reason.to_owned() });
+        let rejected = refused(RefusalKind::Key, "HTTP 401: Incorrect key: sk-ab***yz");
+        assert_eq!(rejected, "The provider rejected the key (401).");
+        let unknown = refused(RefusalKind::UnknownModel, "HTTP 404: no model `m`.");
+        assert_eq!(unknown, "The provider doesn't know this model. HTTP 404: no model `m`");
+        assert_eq!(refused(RefusalKind::Key, "there is no secret"), "There is no key: there is no secret.");
+        let busy = |kind, reason: &str| {
+            in_words(&ProviderError::Busy { kind, reason: reason.to_owned(), retry_after: None })
+        };
         assert_eq!(
-            refused("HTTP 404: no model `m`."),
-            "The provider knows no such model or address. HTTP 404: no model `m`"
+            busy(BusyKind::Network, "connection refused"),
+            "The provider can't be reached: connection refused."
         );
-        assert_eq!(refused("there is no secret"), "It was refused: there is no secret.");
-        let busy =
-            |reason: &str| in_words(&ProviderError::Busy { reason: reason.to_owned(), retry_after: None });
-        assert_eq!(busy("connection refused"), "The provider was not reached: connection refused.");
-        assert_eq!(busy("HTTP 503: "), "The provider is out of order. HTTP 503");
+        assert_eq!(
+            busy(BusyKind::Overloaded, "HTTP 503: "),
+            "The provider is overloaded or failing. HTTP 503"
+        );
     }
 }

@@ -82,7 +82,7 @@ fn a_model_is_added_tried_asked_changed_and_removed() {
     let tried = |stage: &Stage| stage.must("POST", "/models/big/test", &json!({}));
     refused(&stage, "POST", "/models/big/test", &json!({}), 404, "no_such_thing");
     stage.must("PUT", "/models/big", &described(&peer, "big-1", Some("sk-a-wrong-one")));
-    assert_eq!(tried(&stage), json!({ "ok": false, "told": "The provider refused the key (401)." }));
+    assert_eq!(tried(&stage), json!({ "ok": false, "told": "The provider rejected the key (401)." }));
     stage.must("PUT", "/models/big", &described(&peer, "big-1", Some(KEY)));
     let found = tried(&stage);
     assert_eq!(found["ok"], true, "{found}");
@@ -164,7 +164,7 @@ fn a_model_that_cannot_be_is_refused_and_a_key_goes_nowhere_else() {
         (&json!(false), &json!(thief.url))
     );
     let tried = stage.must("POST", "/models/llama3.1:8b%2Fq4/test", &json!({}));
-    assert_eq!(tried["told"], "The provider refused the key (401).");
+    assert_eq!(tried["told"], "The provider rejected the key (401).");
     assert_eq!(stage.must("GET", "/secrets", &json!({}))["secrets"], json!([]));
 }
 

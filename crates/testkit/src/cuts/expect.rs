@@ -59,6 +59,7 @@ pub fn read(wire: Wire, bytes: &[u8], then: Then) -> Said {
             Ok(Delta::End(finish)) => said.finish = Some(finish),
             Err(
                 ProviderError::Cut { .. }
+                | ProviderError::Silent { .. }
                 | ProviderError::Unreadable { .. }
                 | ProviderError::Busy { .. }
                 | ProviderError::Refused { .. },
@@ -143,6 +144,6 @@ fn whole(said: &Said) -> Expected {
             ..held(said, End::Completed)
         },
         Some(Finish::Length) => held(said, End::OutputLimit),
-        Some(Finish::Withheld) | None => held(said, End::Failed),
+        Some(Finish::WindowFull | Finish::Withheld | Finish::Other(_)) | None => held(said, End::Failed),
     }
 }

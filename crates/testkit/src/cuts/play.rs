@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{Agent, AnswerLimits, Density, Model, Prices, Provider, RunLimits, Transport, World};
+use agent::{
+    Agent, AnswerLimits, Density, LearnedDialect, Model, Prices, Provider, RunLimits, Transport, World,
+};
 use anyhow::Context;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -72,6 +74,7 @@ impl Stage {
             takes_prefix: false,
             transport,
             limits: AnswerLimits::default(),
+            dialect: LearnedDialect::default(),
         };
         let model = Model {
             name: "scripted".to_owned(),

@@ -58,7 +58,8 @@ impl Setup {
             output_tokens_max: 250_000,
             takes_prefix: true,
             tools: true,
-            silence_seconds: 120,
+            first_byte_seconds: crate::config::first_byte_seconds(),
+            silence_seconds: crate::config::silence_seconds(),
             input_price: 0.0,
             output_price: 0.0,
         };

@@ -1,0 +1,272 @@
+//! What a model accepts, as data: providers speak the same wire formats with different words. Each entry is found by the
+//! address and the name of the model; what a provider refuses by name corrects it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use session::{CallNo, PromptCall, PromptMessage};
+
+/// The field for the most tokens of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputLimit {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+/// What ids of calls look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallIds {
+    /// Letters, digits, `_` and `-`, up to 64 of them.
+    Usual,
+    /// Nine letters and digits.
+    NineLetters,
+}
+
+/// What a model accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dialect {
+    pub output_limit: OutputLimit,
+    pub call_ids: CallIds,
+    /// Whether it takes tools at all.
+    pub tools: bool,
+    /// The effort that is asked for beside tools. Some models take tools only when they are asked not to think.
+    pub effort_with_tools: Option<&'static str>,
+    /// Whether it takes the option that asks for the usage of a stream.
+    pub usage_option: bool,
+    /// Whether a message of the user may follow a result.
+    pub user_after_result: bool,
+}
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self {
+            output_limit: OutputLimit::MaxTokens,
+            call_ids: CallIds::Usual,
+            tools: true,
+            effort_with_tools: None,
+            usage_option: true,
+            user_after_result: true,
+        }
+    }
+}
+
+/// Families of model names that think, and take `max_completion_tokens` only.
+const THINKING_AT_OPENAI: [&str; 4] = ["gpt-5", "o1", "o3", "o4"];
+/// Those of them that take tools on Chat Completions only without thinking.
+const NO_TOOLS_WITH_THINKING: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6"];
+const OF_MISTRAL: [&str; 7] =
+    ["mistral", "magistral", "ministral", "codestral", "devstral", "pixtral", "mixtral"];
+
+impl Dialect {
+    /// Returns what the model at this address accepts, as far as is known before it was asked.
+    pub fn of(url: &str, model: &str) -> Self {
+        let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_lowercase));
+        let host = host.unwrap_or_default();
+        let is_at = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
+        let name = model.to_lowercase();
+        let name = name.rsplit('/').next().unwrap_or(&name);
+        let is_of = |family: &str| {
+            name.strip_prefix(family)
+                .is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric()))
+        };
+        let mut dialect = Self::default();
+        let is_openai = is_at("openai.com") || is_at("openai.azure.com");
+        if is_openai || THINKING_AT_OPENAI.iter().any(|family| is_of(family)) {
+            dialect.output_limit = OutputLimit::MaxCompletionTokens;
+        }
+        if NO_TOOLS_WITH_THINKING.iter().any(|family| is_of(family)) {
+            dialect.effort_with_tools = Some("none");
+        }
+        if is_at("mistral.ai") || OF_MISTRAL.iter().any(|family| name.starts_with(family)) {
+            dialect.call_ids = CallIds::NineLetters;
+            dialect.user_after_result = false;
+        }
+        dialect
+    }
+
+    /// Believes a refusal that names something that was sent. Returns what to do differently, if anything.
+    fn corrected(&self, refusal: &str) -> Option<(Self, &'static str)> {
+        let told = refusal.to_lowercase();
+        let names = |field: &str| {
+            told.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|word| word == field)
+        };
+        let refuses_tools = ["does not support tools", "does not support tool", "tools are not supported"];
+        if self.output_limit == OutputLimit::MaxTokens && names("max_completion_tokens") {
+            let output_limit = OutputLimit::MaxCompletionTokens;
+            return Some((Self { output_limit, ..self.clone() }, "sending max_completion_tokens"));
+        }
+        if self.output_limit == OutputLimit::MaxCompletionTokens && names("max_completion_tokens") {
+            let output_limit = OutputLimit::MaxTokens;
+            return Some((Self { output_limit, ..self.clone() }, "sending max_tokens"));
+        }
+        if names("reasoning_effort") {
+            let (effort_with_tools, lesson) = match self.effort_with_tools {
+                None => (Some("none"), "asking for no effort beside tools"),
+                Some(_) => (None, "not asking for an effort"),
+            };
+            return Some((Self { effort_with_tools, ..self.clone() }, lesson));
+        }
+        if self.usage_option && (names("stream_options") || names("include_usage")) {
+            return Some((Self { usage_option: false, ..self.clone() }, "not asking for the usage"));
+        }
+        if self.tools && refuses_tools.iter().any(|phrase| told.contains(phrase)) {
+            return Some((Self { tools: false, ..self.clone() }, "offering no tools"));
+        }
+        None
+    }
+}
+
+/// A dialect that refusals correct, shared by all clones of a provider.
+#[derive(Debug, Clone, Default)]
+pub struct LearnedDialect(Arc<Mutex<Dialect>>);
+
+impl LearnedDialect {
+    pub fn new(dialect: Dialect) -> Self {
+        Self(Arc::new(Mutex::new(dialect)))
+    }
+
+    pub(crate) fn now(&self) -> Dialect {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Corrects the dialect after a refusal. Returns whether asking again makes sense.
+    pub(crate) fn learn(&self, asked: &Dialect, refusal: &str) -> bool {
+        let Some((corrected, lesson)) = asked.corrected(refusal) else { return false };
+        tracing::info!(lesson, refusal, "the provider refused a parameter; corrected for this model");
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
+        true
+    }
+}
+
+/// Gives every call an id that the model accepts and that no other call of the prompt has, and its result the same.
+pub(crate) fn with_call_ids(messages: &[PromptMessage], form: CallIds) -> Vec<PromptMessage> {
+    let mut used = BTreeSet::new();
+    let mut made = 0;
+    let mut ids: BTreeMap<CallNo, String> = BTreeMap::new();
+    let mut id = |call: &PromptCall| {
+        let own = call.provider_call.clone().filter(|id| is_id(id, form) && !used.contains(id));
+        let id = own.unwrap_or_else(|| {
+            loop {
+                made += 1;
+                let id = match form {
+                    CallIds::Usual => format!("call_{made}"),
+                    CallIds::NineLetters => format!("call{made:05}"),
+                };
+                if !used.contains(&id) {
+                    break id;
+                }
+            }
+        });
+        used.insert(id.clone());
+        id
+    };
+    let mut named = Vec::with_capacity(messages.len());
+    for message in messages {
+        named.push(match message {
+            PromptMessage::Assistant { text, reasoning, calls } => {
+                let calls = calls.iter().map(|call| {
+                    let id = id(call);
+                    ids.insert(call.call, id.clone());
+                    PromptCall { provider_call: Some(id), ..call.clone() }
+                });
+                let calls = calls.collect();
+                PromptMessage::Assistant { text: text.clone(), reasoning: reasoning.clone(), calls }
+            }
+            PromptMessage::Result { call, provider_call, content } => PromptMessage::Result {
+                call: *call,
+                provider_call: ids.get(call).cloned().or(provider_call.clone()),
+                content: content.clone(),
+            },
+            other => other.clone(),
+        });
+    }
+    named
+}
+
+fn is_id(id: &str, form: CallIds) -> bool {
+    match form {
+        CallIds::Usual => {
+            (1..=64).contains(&id.len())
+                && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        }
+        CallIds::NineLetters => id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dialect_follows_from_address_and_model() {
+        let limit = |url: &str, model: &str| Dialect::of(url, model).output_limit;
+        for (url, model, expected) in [
+            ("https://api.openai.com/v1", "gpt-4o", OutputLimit::MaxCompletionTokens),
+            ("https://me.openai.azure.com/openai/v1", "mine", OutputLimit::MaxCompletionTokens),
+            ("https://gateway.example/v1", "openai/gpt-5-mini", OutputLimit::MaxCompletionTokens),
+            ("https://gateway.example/v1", "o3", OutputLimit::MaxCompletionTokens),
+            ("https://gateway.example/v1", "o3x", OutputLimit::MaxTokens),
+            ("https://notopenai.com/v1", "llama", OutputLimit::MaxTokens),
+        ] {
+            assert_eq!(limit(url, model), expected, "{url} {model}");
+        }
+        let effort = |model: &str| Dialect::of("https://api.openai.com/v1", model).effort_with_tools;
+        assert_eq!((effort("gpt-5.5"), effort("gpt-5.1"), effort("gpt-4o")), (Some("none"), None, None));
+        assert_eq!(Dialect::of("https://api.mistral.ai/v1", "any").call_ids, CallIds::NineLetters);
+        assert_eq!(Dialect::of("http://127.0.0.1:11434/v1", "magistral:24b").call_ids, CallIds::NineLetters);
+    }
+
+    #[test]
+    fn a_refusal_corrects_what_it_names_once() {
+        let learned = LearnedDialect::default();
+        let before = learned.now();
+        let refusal = "HTTP 400: Unsupported parameter: 'max_tokens' is not supported with this model. \
+            Use 'max_completion_tokens' instead.";
+        assert!(learned.learn(&before, refusal));
+        assert_eq!(learned.now().output_limit, OutputLimit::MaxCompletionTokens);
+        assert!(!learned.learn(&learned.now(), "HTTP 400: the weather is bad"));
+        assert!(learned.learn(&learned.now(), "registry/llama does not support tools"));
+        assert!(!learned.now().tools);
+        assert!(
+            !learned.learn(&learned.now(), "registry/llama does not support tools"),
+            "nothing is left to do"
+        );
+    }
+
+    #[test]
+    fn ids_are_accepted_unique_and_shared_with_the_result() {
+        let call = |no, id: &str| PromptCall {
+            call: CallNo(no),
+            provider_call: Some(id.to_owned()),
+            tool: "clock".to_owned(),
+            arguments: "{}".to_owned(),
+        };
+        let assistant =
+            |calls| PromptMessage::Assistant { text: String::new(), reasoning: String::new(), calls };
+        let result =
+            |no| PromptMessage::Result { call: CallNo(no), provider_call: None, content: String::new() };
+        let messages = [
+            assistant(vec![call(1, "call_1"), call(2, "a:b")]),
+            result(1),
+            result(2),
+            assistant(vec![call(1, "call_1")]),
+            result(1),
+        ];
+        let ids = |form| {
+            let named = with_call_ids(&messages, form);
+            let ids = named.iter().flat_map(|message| match message {
+                PromptMessage::Assistant { calls, .. } => {
+                    calls.iter().filter_map(|call| call.provider_call.clone()).collect()
+                }
+                PromptMessage::Result { provider_call, .. } => {
+                    provider_call.iter().cloned().collect::<Vec<_>>()
+                }
+                _ => Vec::new(),
+            });
+            ids.collect::<Vec<_>>()
+        };
+        assert_eq!(ids(CallIds::Usual), ["call_1", "call_2", "call_1", "call_2", "call_3", "call_3"]);
+        let short = ids(CallIds::NineLetters);
+        assert_eq!(short, ["call00001", "call00002", "call00001", "call00002", "call00003", "call00003"]);
+    }
+}
