@@ -18,8 +18,18 @@ function textOf(message) {
   return (message.content ?? []).map((part) => part.text ?? "").join("");
 }
 
+/** Where a message of the user begins that was sent together with the one before it. */
+const NEXT = /\n\n(?=recite|Tell me a long story|Your last answer was cut off|Give this conversation a title)/;
+
 /** What is to be said, how, and how much of it was said already. */
-function read(messages, { texts, questions }) {
+function read(sent, { texts, questions }) {
+  const messages = sent.flatMap((message) =>
+    message.role === "user"
+      ? textOf(message)
+          .split(NEXT)
+          .map((content) => ({ ...message, content }))
+      : [message],
+  );
   // Who asks for a story in words of their own gets the one that is called so, slowly.
   const commandOf = (message) => {
     const text = textOf(message);

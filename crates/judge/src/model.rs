@@ -149,7 +149,8 @@ struct Question {
 impl Question {
     fn read(body: &[u8]) -> Self {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
-        let messages = body["messages"].as_array().cloned().unwrap_or_default();
+        let messages = body["messages"].as_array().into_iter().flatten().flat_map(separated);
+        let messages: Vec<Value> = messages.collect();
         let (mut told, mut said, mut called) = (None, 0, false);
         let mut answer = String::new();
         let last = messages.last().and_then(instruction);
@@ -186,6 +187,17 @@ impl Question {
             output_tokens_max: body["max_tokens"].as_u64().unwrap_or(u64::MAX),
             offered_tools: body["tools"].is_array(),
         }
+    }
+}
+
+/// Separates messages of the user that were sent as one, because nothing was answered between them.
+fn separated(message: &Value) -> Vec<Value> {
+    let text = message["content"].as_str().filter(|_| message["role"] == "user");
+    let one = |content: Value| json!({ "role": message["role"], "content": content });
+    match (text, message["content"].as_array()) {
+        (Some(text), _) => text.split("\n\n").map(|part| one(part.into())).collect(),
+        (None, Some(parts)) => parts.iter().map(|part| one(json!([part]))).collect(),
+        (None, None) => vec![message.clone()],
     }
 }
 
