@@ -19,7 +19,8 @@ function textOf(message) {
 }
 
 /** Where a message of the user begins that was sent together with the one before it. */
-const NEXT = /\n\n(?=recite|Tell me a long story|Your last answer was cut off|Give this conversation a title)/;
+const NEXT =
+  /\n\n(?=recite|Tell me a long story|Your last answer was cut off|Give this conversation a title)/;
 
 /** What is to be said, how, and how much of it was said already. */
 function read(sent, { texts, questions }) {

@@ -19,7 +19,7 @@ use crate::file::make_private;
 pub(crate) use openid::{OpenIdConfig, RoleConfig};
 pub(crate) use platforms::{PlatformConfig, PlatformKind};
 
-/// A server waits this often, for this long, until another process leaves its data directory: 10 s in all.
+/// The number of attempts to lock the data directory, and the pause after each: 10 s in all.
 const LOCK_ATTEMPTS: usize = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
@@ -191,7 +191,7 @@ pub(crate) struct ModelConfig {
     /// Seconds to wait for the first byte of an answer: models may think for minutes before they stream.
     #[serde(default = "first_byte_seconds")]
     pub(crate) first_byte_seconds: u64,
-    /// Seconds of silence after it, after which an answer counts as cut off. Any byte ends the silence.
+    /// Seconds to wait for each further byte before the answer counts as cut off.
     #[serde(default = "silence_seconds")]
     pub(crate) silence_seconds: u64,
     /// Prices for a million tokens.

@@ -169,7 +169,7 @@ impl Tasks {
         if made.attachments_damaged > 0 {
             let count = made.attachments_damaged;
             told += &format!(
-                " {count} attachments are missing or damaged and are not in the backup. Run a verify to list them."
+                " Attachments missing or damaged, and not in the backup: {count}. Choose Verify now to list them."
             );
         }
         Ok((TaskState::Done, told))

@@ -74,5 +74,5 @@ pub const PROMPT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Bytes of one call's result that a model is shown.
 pub const PROMPT_RESULT_BYTES_MAX: usize = 64 * 1024;
 
-/// Turns of a session after which a model is asked for its title. A model that gives none is not asked for ever.
+/// The number of first turns after which a model is asked for a missing title. Later turns do not ask again.
 pub const TITLE_TURNS_MAX: u64 = 2;

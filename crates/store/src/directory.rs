@@ -398,8 +398,8 @@ fn check_log(lock: &File, path: &Path, database: Database) -> Result<(), Fault> 
         None => wal::check(&log),
         Some(lost) => Err(Fault::Refused(format!(
             "{} was not closed, and its write-ahead log {}, which held the latest writes, is {lost}; restore the log, or \
-             run `everturn repair` to continue without those writes. If another SQLite program opened the database, it \
-             may have moved the log into it, and nothing is lost",
+             run `everturn repair` to continue without those writes. No writes are lost if another SQLite program \
+             opened the database and merged the log into it",
             database.file(),
             log.display()
         ))),

@@ -213,7 +213,12 @@ fn failure(message: &Value) -> String {
     let output = message["stdout"].as_str().unwrap_or_default();
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     let skipped = lines.len().saturating_sub(FAILURE_LINES_MAX);
-    message["reason"].as_str().into_iter().chain(lines.into_iter().skip(skipped)).collect::<Vec<_>>().join("\n")
+    message["reason"]
+        .as_str()
+        .into_iter()
+        .chain(lines.into_iter().skip(skipped))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[cfg(test)]

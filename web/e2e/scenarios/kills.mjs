@@ -100,7 +100,7 @@ export const kills = {
     }
   },
 
-  /** The server comes back with an older copy of its data: the end of what the page has seen is gone. */
+  /** The server restarts on an older copy of its data, without the last entries that the page showed. */
   async older_data(world) {
     const session = await world.session("torn");
     const page = await world.page();

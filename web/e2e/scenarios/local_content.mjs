@@ -1,4 +1,4 @@
-// What a browser keeps of a person: nothing after they signed out, nothing for anybody else, and nothing less for two tabs.
+// Data stored in the browser: deleted at sign-out, hidden from other users, and complete with several tabs open.
 
 import assert from "node:assert/strict";
 

@@ -1,4 +1,4 @@
-// The page when something of its own fails: another tab that is gone, another user, its storage, its older version, sleep.
+// Faults in the browser: a closed tab, another user, unreadable storage, an outdated page, sleep.
 
 import assert from "node:assert/strict";
 
@@ -159,7 +159,7 @@ export const ownFaults = {
     await open(page, world, session);
     await say(page, "say 2 of teal");
     await shows(page, 2, "teal");
-    // The socket is dead and nobody says so.
+    // The connection is dead, but the browser reports no error.
     world.network.set("hole");
     world.network.set("pass");
     await world.ask("POST", `/sessions/${session}/messages`, { text: "say 2 of garganey" });

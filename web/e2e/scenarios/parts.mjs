@@ -118,8 +118,8 @@ const PARTS = {
 };
 
 /**
- * Not drawn by a click: messages in German, formulas, which show as they were written without it, and what a tag of the session
- * shows, which needs the server to come.
+ * Not opened by a click: the German messages, formulas (shown as source until loaded), and a part for tagged sessions,
+ * whose tag comes from the server.
  */
 const OTHERS = ["src/words/de.po", "src/markdown/tex.ts", "src/first/BreakIt.tsx"];
 

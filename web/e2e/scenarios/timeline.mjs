@@ -44,7 +44,7 @@ export const timeline = {
       "The session began as “A day at the lake”.",
     ])
       assert.ok(has(words), `${words} is not in ${all.join(" | ")}`);
-    assert.ok(!has("This part needs a newer page. Reload it."));
+    assert.ok(!has("Reload the page to show this content."));
     const at = (words) => all.findIndex((text) => text.startsWith(words));
     assert.ok(at("The answer is complete.") < at("You stopped the answer."), "newest first");
     await entries(page).locator("blockquote", { hasText: "say 3000 of bittern" }).waitFor();

@@ -165,7 +165,7 @@ export const turns = {
     await page.keyboard.press("Control+f");
     await page.keyboard.type("kingfisher");
     await page.getByText("Nothing found").waitFor();
-    await page.getByRole("button", { name: /Also in \d+ earlier turns/ }).click();
+    await page.getByRole("button", { name: /Search \d+ earlier turns/ }).click();
     await page.getByText("1 of 1").waitFor();
     await page.keyboard.press("Enter");
     const hit = page.locator("article[data-turn]", { hasText: "kingfisher.2" });

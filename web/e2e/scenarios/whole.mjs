@@ -1,4 +1,4 @@
-// A session is more than what is on the screen: selection, copy, paper and search have every turn and every word.
+// Selection, copy, print and search cover the whole session, not only the turns on screen.
 
 import assert from "node:assert/strict";
 
@@ -6,9 +6,9 @@ import { field, open, until } from "../world.mjs";
 import { answered, row } from "./list.mjs";
 import { choose, shows } from "./look.mjs";
 
-/** More than the page is given of a session when it is opened. */
+/** More turns than the page loads when it opens a session. */
 const BEYOND_STATE = 80;
-/** More than stand in the page whole. */
+/** More turns than a fully mounted session may have. */
 const VIRTUALIZED = 210;
 /** Messages that are posted before they are waited for; a queue takes more. */
 const BATCH = 50;
@@ -55,7 +55,7 @@ async function copyAll(page) {
   return until("it is copied", () => page.evaluate(() => navigator.clipboard.readText()));
 }
 
-/** Runs in the page. In place of the dialog, which nobody could close, notes what would be printed. */
+/** Runs in the page. Records the printed text instead of opening the dialog, which a test cannot close. */
 function notePrints() {
   window.prints = [];
   window.print = () => {

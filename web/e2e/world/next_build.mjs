@@ -71,7 +71,7 @@ export class Upgrade {
     const missing = this.folder !== undefined && pathname.startsWith("/assets/") && file === undefined;
     if (missing) return response.writeHead(404, { "content-type": "application/json" }).end("{}");
     const asked = { host: "127.0.0.1", port: this.port, method: request.method, path: request.url };
-    // The server's own copy is not asked for: what it says of the page is wanted, with its headers.
+    // Requests the page from the server for its headers only; the body comes from the next build.
     const headers = { ...request.headers };
     if (file !== undefined) delete headers["if-none-match"];
     const far = http.request(

@@ -57,7 +57,7 @@ function acts({ session, view, finding, find, print, history }: Shown): Command[
     {
       id: "session.edit",
       group: "session",
-      title: () => i18n.t("Say the last message differently"),
+      title: () => i18n.t("Edit the last message"),
       when: () => newest !== undefined,
       run: () => newest !== undefined && ui.setState({ editing: { session, turn: newest } }),
     },

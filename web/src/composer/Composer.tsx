@@ -17,6 +17,8 @@ import { Files } from "./Files";
 import { ModelChoice, useModel } from "./ModelChoice";
 import { QueueTray } from "./QueueTray";
 import { Stop } from "./Stop";
+import { toComposer } from "../shell/regions";
+import { isVolatile } from "../storage/local";
 import { useDraft, useDraftState, type SessionDraft } from "./draft";
 import { commandsOf } from "./keys";
 import { useUploads, type Uploads } from "./uploads";
@@ -180,10 +182,16 @@ function Hints({ busy, mode }: { busy: boolean; mode: Mode }) {
   ));
 }
 
+function savedHere(): string {
+  return isVolatile()
+    ? i18n.t("Draft not saved: keep this tab open until the server is back.")
+    : i18n.t("Draft kept on this device");
+}
+
 function DraftState({ draft }: { draft: SessionDraft }) {
   const kept = useDraftState(draft, ({ text, kept }) => (text === "" ? "nowhere" : kept));
   if (kept === "nowhere") return null;
-  return <span>{kept === "server" ? i18n.t("Draft saved") : i18n.t("Draft kept on this device")}</span>;
+  return <span>{kept === "server" ? i18n.t("Draft saved") : savedHere()}</span>;
 }
 
 /** Puts an unsent message back into the field, before the current text. */
@@ -194,5 +202,6 @@ function useReturned(session: string, draft: SessionDraft, uploads: Uploads): vo
     ui.setState({ returned: undefined });
     draft.write([returned.text, draft.text].filter((text) => text !== "").join("\n\n"));
     uploads.put(returned.attachments);
+    toComposer();
   }, [returned, draft, uploads]);
 }

@@ -114,7 +114,7 @@ test("it says that there is no room, until there is", () => {
   expect(draft.kept).toBe("here");
 });
 
-test("a key changes nothing for who looks at whether there is a text", () => {
+test("typing does not change the result for a subscriber that checks for text", () => {
   const pick = vi.fn(() => /\S/.test(draft.text));
   const seen: boolean[] = [];
   draft.subscribe(() => seen.push(pick()));

@@ -48,7 +48,7 @@ export function commandsOf({ mode, send, attach, editLast, isEmpty }: Writing): 
       () => i18n.t("Interrupt the agent and send"),
       () => send("interrupt"),
     ),
-    key("ArrowUp", () => i18n.t("Say the last message differently"), editLast, isEmpty),
+    key("ArrowUp", () => i18n.t("Edit the last message"), editLast, isEmpty),
     key("Mod+u", () => i18n.t("Attach a file"), attach),
   ];
 }

@@ -7,6 +7,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { ask, pageHeader, Refused } from "../api/client";
 import type { Attachment } from "../log/types";
 import { dropFile, keepFile, keepUploads, readFile, readUploads, type Upload } from "../storage/files";
+import { newId } from "../shell/id";
 
 interface Known {
   upload: string;
@@ -118,7 +119,7 @@ export function useUploads(session: string): Uploads {
     for (const file of list) {
       const media_type = file.type === "" ? "application/octet-stream" : file.type;
       const { name, size: size_bytes } = file;
-      const known: Upload = { id: crypto.randomUUID(), name, media_type, size_bytes, sent: 0 };
+      const known: Upload = { id: newId(), name, media_type, size_bytes, sent: 0 };
       // On this device first: a reload in the next moment finds it.
       void keepFile(known.id, file).then(() => {
         change((files) => [...files, known]);
@@ -129,7 +130,7 @@ export function useUploads(session: string): Uploads {
   const put = (attachments: readonly Attachment[]) => {
     const known = attachments.map((file) => ({
       ...file,
-      id: crypto.randomUUID(),
+      id: newId(),
       sent: file.size_bytes,
     }));
     change((files) => [...files, ...known]);

@@ -51,7 +51,7 @@ export function Conversation({ session }: { session: string }) {
   const { printing, print } = usePrint(earlier);
   useSessionCommands({ session, view, finding, find, print, history: () => setHistory(true) });
   useTurnKeys();
-  if (missing !== undefined) return <Nowhere why={missing} />;
+  if (missing !== undefined) return <Nowhere why={missing} session={session} />;
   return (
     <>
       <header className="head">
@@ -88,7 +88,7 @@ export function Conversation({ session }: { session: string }) {
       <ViewBoundary of={session}>
         <Thread session={session} view={view} earlier={earlier} printing={printing}>
           {view?.can_put_back === true && <TakenBack session={session} />}
-          <SeenHere session={session} turns={view?.turns ?? []} />
+          <SeenHere session={session} />
         </Thread>
       </ViewBoundary>
       <Composer session={session} view={view} onEditLast={editLast} />

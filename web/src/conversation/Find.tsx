@@ -2,7 +2,7 @@
 
 import { i18n } from "@lingui/core";
 import { ChevronDown, ChevronUp, X } from "lucide-react";
-import { useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 
 import type { TurnView } from "../log/types";
 import { ui } from "../shell/ui";
@@ -29,6 +29,14 @@ export function Find({ session, turns, earlier, close }: Props) {
     return all.filter((turn) => foldedWords(turn).includes(words)).map(({ turn }) => turn);
   }, [words, turns, earlier.turns]);
   useMarks(words);
+  // Shows the first match once earlier turns are loaded.
+  const [jumps, setJumps] = useState(false);
+  useEffect(() => {
+    if (!jumps || earlier.missing > 0) return;
+    setJumps(false);
+    const [first] = hits;
+    if (first !== undefined) ui.setState({ reveal: { session, turn: first } });
+  }, [jumps, hits, earlier.missing, session]);
   const show = (place: number) => {
     if (hits.length === 0) return;
     const next = (place + hits.length) % hits.length;
@@ -77,14 +85,14 @@ export function Find({ session, turns, earlier, close }: Props) {
           type="button"
           className="btn sm ghost"
           onClick={() => {
-            void earlier.loadAll();
+            void earlier.loadAll().then(() => setJumps(true));
             // The button goes when they are here.
             field.current?.focus();
           }}
           disabled={earlier.coming !== undefined}
         >
           {earlier.coming === undefined
-            ? i18n.t("{count, plural, one {Also in # earlier turn} other {Also in # earlier turns}}", {
+            ? i18n.t("{count, plural, one {Search # earlier turn} other {Search # earlier turns}}", {
                 count: earlier.missing,
               })
             : i18n.t("Reading earlier turns…")}

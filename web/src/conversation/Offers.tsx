@@ -15,7 +15,9 @@ export function Offers() {
   const newer = useKnown(({ newer }) => newer) || outdated;
   const offers = useUi(({ offers }) => offers);
   const said = outdated
-    ? i18n.t("The server was updated. Reload the page to see new content. Nothing you typed is affected.")
+    ? i18n.t(
+        "The server was updated. Reload the page to see new content. Your messages and drafts are saved.",
+      )
     : newer
       ? i18n.t("A newer page is ready. Nothing you typed is affected.")
       : i18n.t("Be told when an answer is finished?");

@@ -6,10 +6,10 @@ import type { Part } from "../log/types";
 import { Parts } from "./Parts";
 
 test.each(["zz_new", { zz_new: {} }, { newer: {} }])(
-  "a part that only a newer version can show says so between the others: %j",
+  "shows a placeholder for a part of a newer version: %j",
   (other) => {
     const parts = [{ text: "herons" }, other as Part, { text: "terns" }];
     const markup = renderToStaticMarkup(createElement(Parts, { parts, live: false }));
-    expect(markup).toMatch(/herons.*This part needs a newer page\. Reload it\..*terns/s);
+    expect(markup).toMatch(/herons.*Reload the page to show this content\..*terns/s);
   },
 );

@@ -2,18 +2,15 @@ import { i18n } from "@lingui/core";
 import { Trans } from "@lingui/react";
 
 import { replica } from "../live/store";
-import { wordsIn } from "../log/prose";
 import { transcript } from "../log/transcript";
-import type { TurnView } from "../log/types";
 import { useKnown } from "../shell/use";
 import { exactClock } from "../shell/words";
 
 /** What the server came back without. It stays on this device until the person lets it go. */
-export function SeenHere({ session, turns }: { session: string; turns: readonly TurnView[] }) {
+export function SeenHere({ session }: { session: string }) {
   const lost = useKnown(({ lost }) => lost[session]);
   if (lost === undefined) return null;
   const text = transcript(lost.turns);
-  const missing = Math.max(1, wordsIn(text) - wordsIn(transcript(turns.slice(-lost.turns.length))));
   const save = () => {
     const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
     const link = document.createElement("a");
@@ -28,8 +25,8 @@ export function SeenHere({ session, turns }: { session: string; turns: readonly 
         <div className="mk" data-marker="seen">
           <span>
             <Trans
-              id="{count, plural, one {<0>Seen on this device.</0> The server came back without the last word shown here until {time}. It is kept on this device.} other {<0>Seen on this device.</0> The server came back without the last # words shown here until {time}. They are kept on this device.}}"
-              values={{ count: missing, time: exactClock(lost.at) }}
+              id="<0>Seen on this device.</0> The server lost the last words that were shown here until {time}. They are kept on this device."
+              values={{ time: exactClock(lost.at) }}
               components={{ 0: <b /> }}
             />
           </span>

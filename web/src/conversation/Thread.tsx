@@ -72,6 +72,7 @@ export function Thread({ session, view, earlier, printing = false, children }: P
     if (area !== null && missing > 0 && area.scrollTop < area.clientHeight * SCREENS_ABOVE && !pinned.current)
       load();
   }, [missing, load, pinned]);
+  useAllTurns(session, whole, view, earlier);
   // Where nothing can be scrolled yet, nobody can ask by scrolling.
   useEffect(() => {
     const area = scroller.current;
@@ -182,6 +183,17 @@ function NotLoaded() {
 }
 
 /** Scrolls to the very first turn: at once if it is loaded, otherwise after loading all earlier turns. */
+/** Loads every turn of a session that is fully mounted, once. If that fails, a scroll up retries. */
+function useAllTurns(session: string, whole: boolean, view: View | undefined, earlier: Earlier): void {
+  const asked = useRef<string>(undefined);
+  const { missing, loadAll } = earlier;
+  useEffect(() => {
+    if (!whole || view === undefined || missing === 0 || asked.current === session) return;
+    asked.current = session;
+    void loadAll();
+  }, [session, whole, view, missing, loadAll]);
+}
+
 function useFirst(
   scroller: RefObject<HTMLDivElement | null>,
   list: RefObject<VirtualizerHandle | null>,

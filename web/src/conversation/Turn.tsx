@@ -11,7 +11,9 @@ import { variant } from "../log/variants";
 import { ErrorBoundary } from "../shell/ErrorBoundary";
 import { ui, useUi } from "../shell/ui";
 import { useKnown, useSeconds } from "../shell/use";
+import { copyOrNotify } from "../shell/copy";
 import { clockOf, lastSeen, spanOf } from "../shell/words";
+import { isVolatile } from "../storage/local";
 import { AnswerActions, SaidActions } from "./Actions";
 import { Delivered } from "./Delivered";
 import { useOther } from "./device";
@@ -116,7 +118,7 @@ function TurnWords({ turn, place }: Props) {
         <p className="raw" dir="auto">
           {turn.message.text}
         </p>
-        <p className="bad">{i18n.t("This turn can't be rendered. Here is its plain text.")}</p>
+        <p className="bad">{i18n.t("This turn can't be displayed. Its content is shown as plain text.")}</p>
         {texts.map((text, at) => (
           <p key={at} className="raw" dir="auto">
             {text}
@@ -176,7 +178,7 @@ function Doing({ parts, since }: { parts: readonly Part[]; since: number }) {
 const FAILURES_SHOWN = 3;
 
 /** A message that is on this device and not known to be on the server. */
-export function WaitingTurn({ message }: { message: Waiting }) {
+export function WaitingTurn({ message, lost = false }: { message: Waiting; lost?: boolean }) {
   const now = useSeconds(true);
   const slow = now - message.at > 300;
   const away = useKnown(({ link }) => link.kind !== "open");
@@ -192,7 +194,13 @@ export function WaitingTurn({ message }: { message: Waiting }) {
           {refused !== undefined ? (
             <span className="bad">{i18n.t("Not sent: {why}", { why: refused })}</span>
           ) : away ? (
-            <span>{i18n.t("Not sent yet. Kept on this device. It goes out when the server is back.")}</span>
+            <span>
+              {isVolatile()
+                ? i18n.t(
+                    "Not sent yet. This browser denies storage: keep this tab open until the server is back.",
+                  )
+                : i18n.t("Not sent yet. Kept on this device. It goes out when the server is back.")}
+            </span>
           ) : failing !== undefined ? (
             <span>{retryWords(failing, now)}</span>
           ) : (
@@ -203,7 +211,7 @@ export function WaitingTurn({ message }: { message: Waiting }) {
               {i18n.t("Try now")}
             </button>
           )}
-          {(refused !== undefined || failing !== undefined) && <TakeBack message={message} />}
+          {(refused !== undefined || failing !== undefined) && <TakeBack message={message} lost={lost} />}
         </div>
         <div className="said wait">
           <div className="words" dir="auto">
@@ -217,11 +225,16 @@ export function WaitingTurn({ message }: { message: Waiting }) {
 
 function retryWords({ problem, retryAt }: Trouble, now: number): string {
   const seconds = Math.max(0, Math.ceil((retryAt - now) / 1_000));
-  if (problem === undefined) return i18n.t("Couldn't send yet. Retrying in {seconds} s.", { seconds });
-  return i18n.t("Couldn't send yet: {problem} Retrying in {seconds} s.", { problem, seconds });
+  if (problem === undefined)
+    return i18n.t("Couldn't send yet. Saved on this device. Retrying in {seconds} s.", { seconds });
+  return i18n.t("Couldn't send yet: {problem} Saved on this device. Retrying in {seconds} s.", {
+    problem,
+    seconds,
+  });
 }
 
-function TakeBack({ message }: { message: Waiting }) {
+/** `lost` if the session is gone, so that no composer can take the text. */
+function TakeBack({ message, lost }: { message: Waiting; lost: boolean }) {
   const edit = () => {
     const { session, text, attachments } = message;
     outbox.discard(message.key);
@@ -229,9 +242,15 @@ function TakeBack({ message }: { message: Waiting }) {
   };
   return (
     <>
-      <button type="button" className="btn sm ghost" onClick={edit}>
-        {i18n.t("Edit")}
-      </button>
+      {lost ? (
+        <button type="button" className="btn sm ghost" onClick={() => void copyOrNotify(message.text)}>
+          {i18n.t("Copy")}
+        </button>
+      ) : (
+        <button type="button" className="btn sm ghost" onClick={edit}>
+          {i18n.t("Edit")}
+        </button>
+      )}
       <button type="button" className="btn sm ghost" onClick={() => outbox.discard(message.key)}>
         {i18n.t("Delete")}
       </button>

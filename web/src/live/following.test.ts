@@ -129,7 +129,7 @@ describe("a session with a gap", () => {
     expect(follows()).toHaveLength(1);
   });
 
-  it("is asked for from after what came before the cut", () => {
+  it("is requested after the last entry received before the cut", () => {
     shows("a", 1);
     came("a", [2, 3]);
     following.cutOff("a");
@@ -144,7 +144,7 @@ it("a repeat of old entries does not change the hash of the newest", () => {
   expect(store.getState().sessions["a"]).toMatchObject({ hash: HASH });
 });
 
-it("a server with another log keeps what it has, and the replica what was shown", () => {
+it("a server with another log replaces the session, and the replica keeps the turns that were shown", () => {
   shows("a", 3);
   said = [];
   following.refused("a", { code: "another_log", detail: "" });

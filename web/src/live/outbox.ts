@@ -12,6 +12,7 @@ import { requestPersistence } from "../storage/persistence";
 import { placeOf, placesOf, writeOwn } from "../storage/own";
 import { dropFresh, keepFresh, type Fresh } from "./fresh";
 import type { Known } from "./store";
+import { newId } from "../shell/id";
 
 export type Mode = "queue" | "steer" | "interrupt";
 
@@ -66,7 +67,8 @@ export interface Trouble {
   retryAt: number;
 }
 
-const isPending = (waiting: Waiting) => waiting.kept === undefined && waiting.refused === undefined;
+/** Whether a message still has to be sent. */
+export const isPending = (waiting: Waiting) => waiting.kept === undefined && waiting.refused === undefined;
 
 export class Outbox {
   /** Sessions that this tab sends, or waits to send. Calling the value ends the pause before the next attempt. */
@@ -108,7 +110,7 @@ export class Outbox {
     const { fresh, user: me, link } = this.store.getState();
     const user = me?.user;
     const by = user === undefined ? {} : { user };
-    const waiting: Waiting = { ...message, ...by, key: crypto.randomUUID(), at: Date.now() };
+    const waiting: Waiting = { ...message, ...by, key: newId(), at: Date.now() };
     const started = fresh[message.session];
     // A message is of no use after a reload without what its session is created with.
     if (started !== undefined) keepFresh(started);

@@ -21,6 +21,7 @@ import { forgetMe, keepMe, knownMe, type Me } from "./me";
 import { Outbox, type Trouble, type Waiting } from "./outbox";
 import { readPersonal } from "./personal";
 import { Replica, type Seen } from "./seen";
+import { newId } from "../shell/id";
 
 export interface Session {
   state: State;
@@ -34,7 +35,7 @@ export interface Session {
 export const SIGNED_IN = "signed_in";
 
 /** How this page calls itself, so that it knows its own words when they come back. */
-export const DEVICE = crypto.randomUUID();
+export const DEVICE = newId();
 
 /** A model that can be asked. The first one is unless a message names another. */
 export type Model = Schemas["ModelBody"];

@@ -3,6 +3,7 @@
 import { i18n } from "@lingui/core";
 import { createContext, useContext, useLayoutEffect, useRef, useState } from "react";
 
+import { inSlices } from "./budget";
 import type { Formula } from "./maths";
 
 /** Whether what comes next may still change what is read here: then nothing is drawn yet. */
@@ -21,8 +22,9 @@ export function FormulaView({ token }: { token: Formula }) {
     const element = place.current;
     if (!wanted || element === null) return;
     let shown = true;
+    let cancel = () => {};
     const drawNow = (draw: Draw) => {
-      if (shown) setDrawn(draw(element, text, display));
+      if (shown) cancel = inSlices(() => setDrawn(draw(element, text, display)));
     };
     if (known !== undefined) drawNow(known);
     else
@@ -32,6 +34,7 @@ export function FormulaView({ token }: { token: Formula }) {
       );
     return () => {
       shown = false;
+      cancel();
     };
   }, [wanted, text, display]);
   const across = display && drawn;

@@ -52,3 +52,26 @@ describe("the lexer", () => {
     expect(lex("a\r\n\r\nb\rc")).toEqual(lex("a\n\nb\nc"));
   });
 });
+
+describe("text that would take too long to lex", () => {
+  const raws = (text: string) =>
+    lex(text)
+      .map(({ raw }) => raw)
+      .join("");
+
+  it.each([
+    ["emphasis", "*a_".repeat(20_000)],
+    ["brackets", "![[".repeat(20_000)],
+    ["formulas", "$a$ ".repeat(20_000)],
+    ["quotations", ">".repeat(20_000)],
+    ["lists", "- ".repeat(20_000)],
+    ["columns", "|a".repeat(2_000) + "|\n" + "|-".repeat(2_000) + "|\n" + "|b".repeat(2_000) + "|"],
+  ])("is text: %s", (_, text) => {
+    expect(raws(text)).toBe(text);
+  });
+
+  it("is marked up below the limits", () => {
+    expect(lex("> ".repeat(20) + "deep").map(({ type }) => type)).toEqual(["blockquote"]);
+    expect(lex("|a".repeat(90) + "|\n" + "|-".repeat(90) + "|").map(({ type }) => type)).toEqual(["table"]);
+  });
+});

@@ -5,6 +5,36 @@ import { Lexer, Marked, Tokenizer, type Links, type Token, type Tokens } from "m
 
 import { beforeEmptyLine, blockFormulaAt, formulaExtensions } from "./maths";
 
+/** Lists and quotations inside each other. Deeper ones are text: lexing recurses. */
+const NESTING_MAX = 24;
+/** Columns of a table. A wider one is text. */
+const COLUMNS_MAX = 100;
+/** Characters that may be markup in one run of words. A run with more is text: lexing takes quadratic time. */
+const MARKS_MAX = 1_000;
+
+let nesting = 0;
+
+/** Lexes a list or quotation, unless it is nested too deep. */
+function nested<T>(lex: () => T): T | undefined {
+  if (nesting >= NESTING_MAX) return undefined;
+  nesting += 1;
+  try {
+    return lex();
+  } finally {
+    nesting -= 1;
+  }
+}
+
+function isDense(text: string): boolean {
+  if (text.length <= MARKS_MAX) return false;
+  let marks = 0;
+  for (const _ of text.matchAll(/[*_~`[\]!$<\\]/g)) {
+    marks += 1;
+    if (marks > MARKS_MAX) return true;
+  }
+  return false;
+}
+
 export const reader = new Marked({
   gfm: true,
   extensions: formulaExtensions,
@@ -27,9 +57,16 @@ export const reader = new Marked({
     },
     // A line that starts with a line break is a paragraph, so that Markdown in it is parsed.
     html: (source) => (/^ {0,3}<br *\/?>/i.test(source) ? undefined : false),
+    blockquote(source) {
+      return nested(() => Tokenizer.prototype.blockquote.call(this, source));
+    },
+    table(source) {
+      const columns = /^[^\n]*/.exec(source)?.[0].split("|").length ?? 0;
+      return columns > COLUMNS_MAX + 2 ? undefined : false;
+    },
     list(source) {
       const first = this.lexer.inlineQueue.length;
-      const list = Tokenizer.prototype.list.call(this, source);
+      const list = nested(() => Tokenizer.prototype.list.call(this, source));
       if (list?.items.some(({ task }) => task)) restoreWords(this.lexer, list, first);
       return list;
     },
@@ -70,7 +107,8 @@ export function lexWords(lexer: Lexer, links: Links): void {
     // An unclosed element ends with its block.
     lexer.state.inRawBlock = false;
     lexer.state.inLink = false;
-    lexer.inlineTokens(src, tokens);
+    if (isDense(src)) tokens.push({ type: "text", raw: src, text: src, escaped: false });
+    else lexer.inlineTokens(src, tokens);
   }
 }
 

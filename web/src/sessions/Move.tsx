@@ -10,12 +10,13 @@ import { answered } from "./asked";
 import { lineOf, readProjects, useLists } from "./lists";
 import { together } from "./picked";
 import type { Project } from "./types";
+import { newId } from "../shell/id";
 
 const NEW = "new";
 const NONE = "none";
 
 export async function makeProject(name: string): Promise<string> {
-  const body = { id: crypto.randomUUID(), name };
+  const body = { id: newId(), name };
   return (await ask<Project>("POST", "/projects", { body })).project;
 }
 

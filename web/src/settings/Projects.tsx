@@ -8,6 +8,7 @@ import { Loaded, useAsked } from "../shell/asked";
 import { Problem, useDoing } from "../shell/doing";
 import { textIn } from "../shell/form";
 import { useKnown } from "../shell/use";
+import { newId } from "../shell/id";
 
 type Project = Schemas["ProjectBody"];
 
@@ -105,7 +106,7 @@ function NewProject({ changed }: { changed: () => Promise<void> }) {
     const made = await doing.run(
       i18n.t("Couldn't create the project: the server is unreachable."),
       async () => {
-        await ask("POST", "/projects", { body: { id: crypto.randomUUID(), name } });
+        await ask("POST", "/projects", { body: { id: newId(), name } });
         await changed();
       },
     );

@@ -55,7 +55,11 @@ export function ViewBoundary({ children, of }: { children: ReactNode; of?: unkno
 export function ViewFailed({ error, retry }: Failure) {
   return (
     <div className="failed" role="alert">
-      <p>{i18n.t("This page ran into a problem. Your messages and everything you typed are saved.")}</p>
+      <p>
+        {i18n.t(
+          "Something went wrong on this page. Your messages and drafts are saved. Reload it or try again.",
+        )}
+      </p>
       <div className="do">
         <button type="button" className="btn pri" onClick={() => location.reload()}>
           {i18n.t("Reload")}

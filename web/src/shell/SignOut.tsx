@@ -27,7 +27,7 @@ function listOf({ messages, drafts, files, lost }: Unsent): string[] {
       ),
     lost > 0 &&
       i18n.t(
-        "{count, plural, one {# session whose last turns the server lost} other {# sessions whose last turns the server lost}}",
+        "{count, plural, one {# session with turns that the server lost} other {# sessions with turns that the server lost}}",
         { count: lost },
       ),
   ];

@@ -47,7 +47,9 @@ function Failed({ close, ...failure }: Failure & { close: (() => void) | undefin
   if (close === undefined) return <ViewFailed {...failure} />;
   return (
     <div className="late over" role="alert">
-      <p>{i18n.t("This part of the page ran into a problem. Nothing you typed is lost.")}</p>
+      <p>
+        {i18n.t("Something went wrong here. Your messages and drafts are saved. Close this and try again.")}
+      </p>
       <div className="do">
         <button type="button" className="btn sm" onClick={close}>
           {i18n.t("Close")}
@@ -70,9 +72,9 @@ function Late({ close, children }: { close?: (() => void) | undefined; children:
       <p>
         {newer
           ? i18n.t(
-              "The server was updated. Reload the page to open this part. Nothing you typed is affected.",
+              "The server was updated. Reload the page to open this. Your messages and drafts are saved.",
             )
-          : i18n.t("This part of the page isn't loaded yet. It opens when the server can be reached.")}
+          : i18n.t("Still loading. If the server is unreachable, this opens when it's back.")}
       </p>
       <div className="do">
         {close !== undefined && (

@@ -80,5 +80,5 @@ export function sizeOf(bytes: number): string {
 
 /** Returns the placeholder for content that only a newer version can show. */
 export function newerWords(): string {
-  return i18n.t("This part needs a newer page. Reload it.");
+  return i18n.t("Reload the page to show this content.");
 }

@@ -1,26 +1,45 @@
 import { i18n } from "@lingui/core";
 import { Check, CloudOff } from "lucide-react";
 
+import { isPending } from "../live/outbox";
 import { useKnown } from "../shell/use";
 import { exactClock } from "../shell/words";
+import { isVolatile } from "../storage/local";
 
 /** At the foot of the list: whether everything is saved, all the time. */
 export function SaveLine() {
   const link = useKnown(({ link }) => link.kind);
-  const waiting = useKnown(({ outbox }) => outbox.filter((message) => message.kept === undefined).length);
+  const waiting = useKnown(({ outbox }) => outbox.filter(isPending).length);
+  const rejected = useKnown(({ outbox }) => outbox.some((message) => message.refused !== undefined));
+  const away = link !== "open";
   const heardAt = useKnown(({ heardAt }) => heardAt);
   if (waiting > 0) {
     return (
       <div className="foot">
         <b>
-          <CloudOff aria-hidden="true" /> {i18n.t("Kept on this device")}
+          <CloudOff aria-hidden="true" />{" "}
+          {isVolatile() ? i18n.t("Not saved: keep this tab open") : i18n.t("Kept on this device")}
         </b>
         <span>
-          {i18n.t(
-            "{waiting, plural, one {# message goes out when the server is back} other {# messages go out when the server is back}}",
-            { waiting },
-          )}
+          {away
+            ? i18n.t(
+                "{waiting, plural, one {# message goes out when the server is back} other {# messages go out when the server is back}}",
+                { waiting },
+              )
+            : i18n.t("{waiting, plural, one {# message is being sent} other {# messages are being sent}}", {
+                waiting,
+              })}
         </span>
+      </div>
+    );
+  }
+  if (rejected) {
+    return (
+      <div className="foot">
+        <b>
+          <CloudOff aria-hidden="true" /> {i18n.t("Some messages were rejected")}
+        </b>
+        <span>{i18n.t("Open their sessions to edit or delete them.")}</span>
       </div>
     );
   }

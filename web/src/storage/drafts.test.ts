@@ -55,7 +55,7 @@ test("somebody who never pauses has their text written within a second", () => {
   expect(writes.length).toBeGreaterThan(0);
 });
 
-test("what waits is read as if it were written", () => {
+test("a draft can be read before it is saved", () => {
   const drafts = new LocalDrafts("heron", tab);
   drafts.keep("s", { text: "half a thought", base: "" });
   expect(drafts.own("s")?.text).toBe("half a thought");
@@ -73,7 +73,7 @@ test.each(["pagehide", "visibilitychange"])("the newest text is written at once:
   expect(localStorage.getItem(`draft:heron:s:${drafts.tab.id}`)).toBe(`until ${event}`);
 });
 
-test("without room it says so, and writes the text once there is some", () => {
+test("reports full storage, and saves the draft once there is space", () => {
   const drafts = new LocalDrafts("heron", tab);
   const told = vi.fn();
   const setItem = vi.spyOn(localStorage, "setItem").mockImplementation(() => {
@@ -88,7 +88,7 @@ test("without room it says so, and writes the text once there is some", () => {
   expect(localStorage.getItem(PLACE)).toBe("half a thought");
 });
 
-test("an erased session is forgotten, also what waits and what comes later", () => {
+test("drafts of an erased session are deleted and not saved again", () => {
   localStorage.setItem("draft:heron:s:another", "words");
   const drafts = new LocalDrafts("heron", tab);
   drafts.keep("s", { text: "half", base: "" });

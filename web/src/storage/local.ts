@@ -19,6 +19,7 @@ export function inMemory(): Storage {
 }
 
 let found: Storage | undefined;
+let denied = false;
 
 function storage(): Storage {
   if (found !== undefined) return found;
@@ -26,10 +27,18 @@ function storage(): Storage {
     const here = globalThis.localStorage;
     here.getItem("");
     found = here;
+    denied = false;
   } catch {
     found = inMemory();
+    denied = true;
   }
   return found;
+}
+
+/** Returns whether values are lost with this page, because the browser denies storage. */
+export function isVolatile(): boolean {
+  storage();
+  return denied;
 }
 
 /** Looks up the browser's storage again. For tests only. */

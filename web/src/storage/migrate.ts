@@ -2,13 +2,14 @@
 
 import { names, read, remove, SET_ASIDE, write } from "./local";
 import { isKind, placeOf, type Kind } from "./own";
+import { newId } from "../shell/id";
 
 /** Moves values of the older layout. Messages and new sessions name their user; all others go to `user`. */
 export function migrate(user: string): void {
   const tabs = new Map<string, string>();
   /** Returns one new, closed tab per session, shared by a draft and its base. */
   const tabOf = (session: string) => {
-    const tab = tabs.get(session) ?? crypto.randomUUID();
+    const tab = tabs.get(session) ?? newId();
     tabs.set(session, tab);
     return tab;
   };

@@ -9,7 +9,7 @@ import { sentence } from "./sentences";
 
 beforeAll(() => i18n.loadAndActivate({ locale: "en", messages: {} }));
 
-const UNKNOWN = "This part needs a newer page. Reload it.";
+const UNKNOWN = "Reload the page to show this content.";
 const message = { text: "count the herons", attachments: [] };
 
 /** One of every kind, with what is told of it. */

@@ -77,11 +77,12 @@ pub(crate) fn repair(config: &Config) -> anyhow::Result<ExitCode> {
     for session in &repaired.sessions {
         let (id, kept, set_aside) = (session.session, session.kept, session.set_aside);
         match &session.aside {
-            Some(aside) => {
-                say(&format!("{id}: kept up to entry {kept}; set aside {set_aside}: {}\n", aside.display()))?
-            }
+            Some(aside) => say(&format!(
+                "{id}: last entry kept {kept}; entries set aside {set_aside}: {}\n",
+                aside.display()
+            ))?,
             None if set_aside > 0 => say(&format!(
-                "{id}: kept up to entry {kept}; {set_aside} entries shared with another session were set aside\n"
+                "{id}: last entry kept {kept}; entries set aside with a session that shares them {set_aside}\n"
             ))?,
             None => say(&format!("{id}: no entry was damaged; list, turns and search were rebuilt\n"))?,
         }

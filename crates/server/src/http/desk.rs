@@ -374,9 +374,15 @@ impl Desk {
 
     pub(crate) async fn erase(&self, session: Uuid) -> Result<(), Problem> {
         let session = self.session(session).await?.session();
+        let first = self.first_id(session).await;
         self.hub().erase(session).await?;
-        let by = self.by();
+        let (by, session) = (self.by(), first);
         self.change(move |people| people.note_erased(by, session, "")).await
+    }
+
+    /// Returns the id under which drafts of a session are kept, whichever of its ids was asked for.
+    pub(crate) async fn first_id(&self, session: SessionId) -> SessionId {
+        self.row(session).await.ok().flatten().map_or(session, |row| row.session)
     }
 
     /// What this user is writing in a session.
@@ -393,6 +399,7 @@ impl Desk {
         base: Option<u64>,
     ) -> Result<u64, Problem> {
         let session = self.session(session).await?.session();
+        let session = self.first_id(session).await;
         let (user, kept) = (self.user(), text.clone());
         let put = self.desks.aside(move |people| people.put_draft(user, session, &kept, base)).await?;
         let Some(revision) = put else {
@@ -408,7 +415,7 @@ impl Desk {
     pub(crate) fn follow_draft(
         &self,
         session: SessionId,
-    ) -> impl futures_util::Stream<Item = Arc<DraftChange>> + Send + 'static {
+    ) -> impl futures_util::Stream<Item = Arc<DraftChange>> + Send + use<> {
         let (user, changes) = (self.user(), self.desks.0.drafts.subscribe());
         stream::unfold((self.desks.clone(), changes), move |(desks, mut changes)| async move {
             loop {

@@ -25,8 +25,8 @@ const STRANGER_BODY_MAX: usize = 16 * 1024;
 
 /// The cookie of a login. Its prefix makes browsers keep it to this host, to all paths, and to safe connections.
 pub(crate) const COOKIE: &str = "__Host-everturn";
-/// A header that a browser must send with every change: a page of another site cannot. Its value may be the user that the page
-/// belongs to, so that a tab of one user does nothing as another user who signed in later in the same browser.
+/// A header that a browser must send with every change, because a page of another site cannot. Its value may be the
+/// page's user. The server then rejects the change if another user has signed in since.
 const CHANGE_HEADER: &str = "x-everturn";
 
 /// What a browser says of a page that has no origin.
@@ -126,7 +126,8 @@ fn caller(desks: &Desks, asked: Asked, request: &Request) -> Result<Caller, Prob
     let page =
         request.headers().get(CHANGE_HEADER).and_then(|user| Uuid::parse_str(user.to_str().ok()?).ok());
     if kind == Kind::Login && changes && page.is_some_and(|user| user != caller.credential.user.0) {
-        return Err(Problem::new(ErrorCode::AnotherUser, "Somebody else signed in here. Reload the page."));
+        let detail = "Another user signed in to this browser. Nothing was changed. Reload the page.";
+        return Err(Problem::new(ErrorCode::AnotherUser, detail));
     }
     let scope = asked.scope;
     if caller.scope < scope {

@@ -112,6 +112,14 @@ fn p17_every_id_of_a_session_leads_to_it() {
     assert_eq!(stage.view(&first)["turns"], stage.view(second)["turns"]);
     assert_eq!(stage.must("GET", &path, &json!({}))["ids"], json!([first, second]));
 
+    let draft = |id: &str, text: &str, base: Value| {
+        let body = json!({ "text": text, "device": "desk", "base": base });
+        stage.ask("PUT", &format!("/sessions/{id}/draft"), &body).status
+    };
+    assert_eq!(draft(&first, "Herons", Value::Null), 200);
+    assert_eq!(draft(second, "Cranes", json!(0)), 409, "a session has one draft");
+    assert_eq!(draft(second, "Cranes", json!(1)), 200);
+
     let other = stage.client.create().unwrap();
     assert_eq!(stage.ask("POST", &path, &json!({ "id": other })).status, 409, "an id leads to one session");
 

@@ -1,4 +1,4 @@
-//! Histories of events in any order: well-formed, but most of them such that no command would lead to them.
+//! Histories of well-formed events in random order. No command would lead to most of them.
 
 use session::limits::{STATE_BYTES_MAX, TURN_BYTES_MAX};
 use session::{
@@ -11,7 +11,7 @@ use crate::dice::Dice;
 use crate::history::History;
 use crate::words::{chat, filling, message, newer, session_id, text, uuid};
 
-/// How far below a bound a history begins, and the most that it comes nearer at once.
+/// The distance from a limit at which a history starts, and the largest step towards the limit.
 const NEAR_BYTES: u64 = 20_000;
 const STEP_BYTES: u64 = 2_500;
 

@@ -70,7 +70,7 @@ impl History {
         self.state.turns.iter().chain(self.state.undone.iter().flat_map(|step| &step.turns))
     }
 
-    /// A turn that waits, is visible or was taken back, or one that never was.
+    /// Picks a queued, visible or undone turn, or one that does not exist.
     pub(crate) fn turn(&mut self) -> TurnId {
         let waiting = self.state.queue.iter().map(|queued| queued.turn);
         let known: Vec<TurnId> = self.turns().map(|turn| turn.id).chain(waiting).collect();

@@ -1,8 +1,8 @@
-//! Random histories for a second reader of the log: `histories FIRST COUNT` prints the state that every log begins with and
-//! the variants that histories hold, then one history a line. A history is made from its seed alone and holds its entries as the wire carries them, what each of
-//! them changed in the state, and the last state and view.
+//! Generates random histories. `histories FIRST COUNT` prints the initial state and all variants, then one history per
+//! line. The seed alone determines a history: its entries in wire format, the state change of each entry, and the final
+//! state and view.
 //!
-//! The web pages fold the same log in another language; `just twins` holds their fold to this one.
+//! `just twins` uses them to compare the web UI's fold with this one.
 
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "prints lines, and stops when it cannot")]
 

@@ -1,4 +1,4 @@
-//! Texts, messages and names with everything that two readers of the same log could take differently.
+//! Random texts, messages and names with characters that the two folds could treat differently.
 
 use serde_json::{Value, json};
 use session::{Attachment, BlobHash, FromChat, Message, SessionId};

@@ -77,7 +77,7 @@ fn folded(folder: &str) -> Vec<(String, Session)> {
     logs.into_iter().map(fold_all).collect()
 }
 
-/// What a folder holds for a log; `found` from now on where fixtures are rewritten.
+/// Returns the expected value of a log. With `UPDATE` set, stores `found` as the expected value first.
 fn golden(folder: &str, name: &str, found: &impl serde::Serialize) -> serde_json::Value {
     let path = fixtures().join(folder).join(name).with_extension("json");
     if updates() {

@@ -1,5 +1,5 @@
-//! The variants of every enum that an entry or a state holds, as they are written. The shape of a state stands for them too:
-//! a page that does not know a variant must not fold states with it.
+//! The serialized variants of every enum in entries and states. A new variant requires a new `SHAPE`, because a page
+//! that does not know the variant must not fold states with it.
 
 use serde_json::json;
 use session::{

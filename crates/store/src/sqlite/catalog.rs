@@ -1,4 +1,4 @@
-//! What the catalog answers: the list of sessions, their turns and chats, and those that wait for something.
+//! Queries on the catalog: the list of sessions, their turns and chats, and sessions with pending work.
 
 use std::collections::BTreeSet;
 
@@ -122,7 +122,7 @@ pub(super) fn chats(connection: &Connection) -> Result<Vec<ChatRow>, Fault> {
             resume_pending: row.get::<_, Option<bool>>(5)?.unwrap_or(false),
         }))
     })?;
-    // A key of a later version is someone else's business.
+    // Skips keys written by a later version.
     let chats: Vec<Option<ChatRow>> = rows.collect::<rusqlite::Result<_>>()?;
     Ok(chats.into_iter().flatten().collect())
 }
@@ -215,7 +215,7 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Lis
     let count = i64::try_from(query.count).unwrap_or(i64::MAX);
     let project = query.project.map(|project| *project.0.as_bytes());
     let mut asked: Vec<&dyn ToSql> = vec![user, &shelf, &before.0, &before.1, &count];
-    // Tags stand in the order of pages in a table of their own, so that a page costs a page whatever stands beside it.
+    // `list_tags` is stored in page order, so that a page of a tag does not scan sessions without it.
     let (from, order) = match query.tag {
         None => ("list", "list"),
         Some(_) => ("list_tags CROSS JOIN list ON list.no = list_tags.no", "list_tags"),
@@ -229,7 +229,7 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Lis
         asked.push(tag);
         narrowed += &format!(" AND tag = ?{}", asked.len());
     }
-    // As their indexes say it.
+    // These conditions must match those of the partial indexes.
     narrowed += match query.doing {
         None => "",
         Some(Doing::Live) => " AND run IS NOT NULL",

@@ -1,4 +1,4 @@
-//! How entries are read back, from packs and tail.
+//! Reads entries from packs and the tail.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const TAIL_LOOK_PAUSE: Duration = Duration::from_millis(2);
 /// the same.
 const CONFIRMATIONS: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(400), Duration::from_millis(1_600)];
-/// The error of a log that is shorter than something proves.
+/// The error for a log that ends before an entry that is known to exist.
 const END_MISSING: &str = "the end of the log is missing";
 
 /// Where an id leads: `None` never used, `Some(None)` deleted.
@@ -158,7 +158,7 @@ pub(super) fn entries(
         return Err(ReadError::Unknown(session));
     }
     if let Err(ReadError::Damaged { damage, .. }) = &result
-        // A missing end proves nothing by itself: on a loaded machine, the tail may be known later.
+        // A missing end is no proof of damage: on a loaded machine, the tail may be updated late.
         && !matches!(damage, Damage::Unreadable { error, .. } if error == END_MISSING)
     {
         shared.note_damage(no, session, damage);

@@ -55,8 +55,8 @@ impl Projector {
         }
     }
 
-    /// Discards an index in which a search found damage, and schedules a rebuild. Damage that is back right after a rebuild is
-    /// not in the index, so rebuilds are rate limited.
+    /// Discards an index in which a search found damage, and schedules a rebuild. Rebuilds are rate limited: if damage
+    /// reappears right after one, its cause is not the index.
     pub(super) fn rebuild_damaged(&mut self) {
         let now = moment();
         if self.search.is_off() || self.rebuild_after.is_some_and(|after| now < after) {

@@ -1,6 +1,6 @@
 //! Repairs damaged sessions while no server uses the store. A damaged pack is set aside in a file and replaced by
-//! placeholders; the entries before and behind it stay. If the entries behind the damage cannot be proven, they are set
-//! aside too. Placeholders and marks in the log say how much is missing. Everything derived from the log is rebuilt.
+//! placeholders; the entries before and after it stay. Entries after the damage that cannot be verified are set aside
+//! too. Placeholders and marks in the log say how much is missing. Everything derived from the log is rebuilt.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -47,7 +47,7 @@ pub struct RepairedSession {
     pub kept: Seq,
     /// The number of entries that were set aside.
     pub set_aside: u64,
-    /// The file that has them. The file of another session may have those that the two share.
+    /// The file with these entries. Entries shared with another session may be in that session's file.
     pub aside: Option<PathBuf>,
 }
 
@@ -95,7 +95,7 @@ impl Repair<'_> {
         }
         remove_leftovers(&connection)?;
         if !sessions.is_empty() {
-            // What is gone must not be found; the index is rebuilt when the store is opened.
+            // Search must not find missing entries. The index is rebuilt when the store is opened.
             connection.execute("DELETE FROM search", [])?;
         }
         checkpoint::empty(&connection)?;
@@ -146,13 +146,15 @@ impl Repair<'_> {
         })?;
         let proven = read::proven(connection, no)?.max(end.seq);
         let cut_off = proven.0.saturating_sub(kept.seq.0);
+        let mut end = kept;
         if cut_off > 0 {
             write_aside(connection, no, kept, &path)?;
             cut(connection, &loaded.tail, no, kept)?;
-            self.append(connection, no, kept, Event::EntriesSetAside { count: cut_off })?;
-        } else if replaced > 0 && !state.queue.is_empty() {
+            end = self.append(connection, no, end, Event::EntriesSetAside { count: cut_off })?;
+        }
+        if cut_off + replaced > 0 && !state.queue.is_empty() {
             // The runs of these messages may be among the missing entries. They wait until a person sends them.
-            self.append(connection, no, kept, Event::QueuePaused {})?;
+            self.append(connection, no, end, Event::QueuePaused {})?;
         }
         rebuild_derived(connection, no, session)?;
         let set_aside = replaced + cut_off;
@@ -172,8 +174,8 @@ impl Repair<'_> {
     /// Replaces the damaged packs of a log, and of the logs whose beginning it shares, by placeholders, and writes the
     /// damaged packs to `path`.
     ///
-    /// Leaves a pack if its neighbors do not fit its links, or if the first entry of the log is in it, without which the
-    /// others have no session.
+    /// Stops at a pack whose links do not match its neighbors. Skips a pack whose damage includes the first entry,
+    /// because a session cannot exist without it.
     fn replace_damaged_packs(&self, connection: &Connection, no: i64, path: &Path) -> Result<(), Fault> {
         let log = read::log(connection, no)?;
         if let Some(parent) = log.parent {
@@ -217,14 +219,14 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Appends an entry to the tail of a log, under an epoch of its own.
-    fn append(&self, connection: &Connection, no: i64, end: Link, event: Event) -> Result<(), Fault> {
+    /// Appends an entry to the tail of a log, under an epoch of its own. Returns the new end of the log.
+    fn append(&self, connection: &Connection, no: i64, end: Link, event: Event) -> Result<Link, Fault> {
         connection
             .execute("UPDATE logs SET epoch = max(epoch, ?2) + 1 WHERE no = ?1", params![no, end.epoch.0])?;
         let epoch = connection.query_row("SELECT epoch FROM logs WHERE no = ?", [no], |row| row.get(0))?;
         if end.seq == read::log(connection, no)?.base.seq {
             // The log has no entry of its own left to append to.
-            return Ok(());
+            return Ok(end);
         }
         let entry = Entry::seal(&end, self.now, Epoch(epoch), event);
         let next: i64 =
@@ -234,7 +236,7 @@ impl Repair<'_> {
             "INSERT INTO tail (id, no, seq, time, epoch, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
             params![next, no, entry.seq.0, entry.time.0, entry.epoch.0, entry.hash.0, body],
         )?;
-        Ok(())
+        Ok(entry.link())
     }
 }
 

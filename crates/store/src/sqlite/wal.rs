@@ -100,7 +100,7 @@ pub(crate) fn is_cut(database: &Path, log: &Path) -> Result<bool, Fault> {
         bytes => u64::from(bytes),
     };
     if !header.starts_with(DATABASE_MAGIC) || page_bytes == 0 {
-        // Whoever opens it says that it is no database.
+        // Opening the file reports that it is not a database.
         return Ok(false);
     }
     let whole = u32::try_from(file.metadata()?.len() / page_bytes).unwrap_or(u32::MAX);

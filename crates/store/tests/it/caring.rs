@@ -198,6 +198,25 @@ async fn what_stands_before_the_damage_goes_on_and_the_rest_is_set_aside() {
 }
 
 #[tokio::test]
+async fn repair_pauses_queued_messages_if_later_entries_are_missing() {
+    let directory = TempDir::new().unwrap();
+    let (store, mut authors) = filled(directory.path()).await;
+    let open = &mut authors[2];
+    open.post(&store, "next").await;
+    open.progress(&store, session::Progress::Text("and then".to_owned())).await;
+    let id = open.id();
+    drop(store);
+    change(directory.path(), "UPDATE tail SET body = replace(body, 'and then', 'AND THEN') WHERE no = 3");
+    repair_in(directory.path()).unwrap();
+    assert_eq!(kinds(&verified(directory.path())), []);
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let read = store::read_all(&store, id, Seq(0)).await.unwrap();
+    let [.., set_aside, paused] = read.as_slice() else { panic!("{read:?}") };
+    assert_eq!(set_aside.event, Event::EntriesSetAside { count: 1 });
+    assert_eq!(paused.event, Event::QueuePaused {});
+}
+
+#[tokio::test]
 async fn repair_keeps_the_turns_behind_a_damaged_pack() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open(settings(directory.path())).unwrap();

@@ -57,7 +57,7 @@ async fn read(desk: Desk, AtPath(blob): AtPath<String>) -> Result<Response, Prob
         (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
         (header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment")),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("private, no-store")),
     ];
     Ok((headers, bytes).into_response())
 }

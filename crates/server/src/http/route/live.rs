@@ -64,8 +64,8 @@ enum Asked {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Told<'a> {
-    /// Which build serves: the pages of another one should be loaded anew. A page that folds states of another `shape` must
-    /// not fold these.
+    /// The server's build and the version of its state format. A page of another build should be reloaded. A page with
+    /// another `shape` must not fold these states.
     Hello {
         build: &'static str,
         shape: u32,
@@ -204,7 +204,7 @@ impl Live {
             }
             Ok(Asked::Follow { session, after, hash }) => {
                 let entries = entries(self.desk.clone(), session, after.map(|after| (Seq(after), hash)));
-                let feed = stream::select(entries, drafts(&self.desk, session));
+                let feed = stream::select(entries, drafts(self.desk.clone(), session));
                 self.follow(Some(session), feed.boxed())
             }
             Ok(Asked::FollowList {}) => self.follow(None, list(self.desk.clone()).boxed()),
@@ -283,11 +283,23 @@ fn store(desk: &Desk) -> impl futures_util::Stream<Item = Message> + Send + 'sta
     })
 }
 
-/// What the reader's user is writing in a session: what is kept, then every change.
-fn drafts(desk: &Desk, session: Uuid) -> impl futures_util::Stream<Item = Message> + Send + 'static {
+/// Returns what the reader's user is writing in a session: the saved draft, then every change.
+fn drafts(desk: Desk, session: Uuid) -> impl futures_util::Stream<Item = Message> + Send + 'static {
+    let known = async move {
+        let first = desk.first_id(SessionId(session)).await;
+        drafts_of(&desk, session, first)
+    };
+    known.flatten_stream()
+}
+
+fn drafts_of(
+    desk: &Desk,
+    session: Uuid,
+    first: SessionId,
+) -> impl futures_util::Stream<Item = Message> + Send + use<> {
     // From before what is kept is read, so that no change falls in between.
-    let changes = desk.follow_draft(SessionId(session));
-    let kept = desk.draft(SessionId(session)).ok();
+    let changes = desk.follow_draft(first);
+    let kept = desk.draft(first).ok();
     let kept = kept
         .map(|Draft { text, revision }| Told::Draft { session, text: &text, revision, device: None }.frame());
     let changes = changes.map(move |change| {

@@ -5,7 +5,7 @@ mod passkey;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hub::{Clock, SystemClock};
 use serde::{Deserialize, Serialize};
@@ -150,5 +150,10 @@ async fn log_out(desk: Desk) -> Result<Response, Problem> {
     let (by, user) = (desk.by(), desk.user());
     let (kind, id) = (desk.caller.credential.kind, desk.caller.credential.id);
     desk.change(move |people| people.revoke(by, Some(user), kind, id)).await?;
-    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(COOKIE, "", 0))]).into_response())
+    let headers = [
+        (header::SET_COOKIE, cookie(COOKIE, "", 0)),
+        // What older versions let the browser cache.
+        (HeaderName::from_static("clear-site-data"), HeaderValue::from_static("\"cache\"")),
+    ];
+    Ok((StatusCode::NO_CONTENT, headers).into_response())
 }
