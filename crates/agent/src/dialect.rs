@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use session::{CallNo, PromptCall, PromptMessage};
+use session::{CallNo, PromptCall, PromptMessage, ProviderPart};
 
 /// The field for the most tokens of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,16 @@ pub enum CallIds {
     NineLetters,
 }
 
+/// Whether reasoning goes back with the calls that followed it, as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReasoningBack {
+    No,
+    /// Only where there is any.
+    Present,
+    /// Always, if need be as empty text.
+    Always,
+}
+
 /// What a model accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dialect {
@@ -35,6 +45,11 @@ pub struct Dialect {
     pub usage_option: bool,
     /// Whether a message of the user may follow a result.
     pub user_after_result: bool,
+    pub reasoning_back: ReasoningBack,
+    /// Whether a call without a signature of its own needs a placeholder.
+    pub placeholder_signature: bool,
+    /// The provider's host and the family of models there. Only the same family gets a provider's parts back.
+    pub family: String,
 }
 
 impl Default for Dialect {
@@ -46,6 +61,9 @@ impl Default for Dialect {
             effort_with_tools: None,
             usage_option: true,
             user_after_result: true,
+            reasoning_back: ReasoningBack::No,
+            placeholder_signature: false,
+            family: String::new(),
         }
     }
 }
@@ -56,6 +74,9 @@ const THINKING_AT_OPENAI: [&str; 4] = ["gpt-5", "o1", "o3", "o4"];
 const NO_TOOLS_WITH_THINKING: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6"];
 const OF_MISTRAL: [&str; 7] =
     ["mistral", "magistral", "ministral", "codestral", "devstral", "pixtral", "mixtral"];
+
+/// Families that want their reasoning back with their calls.
+const THINKING_ALOUD: [&str; 3] = ["kimi", "glm", "minimax"];
 
 impl Dialect {
     /// Returns what the model at this address accepts, as far as is known before it was asked.
@@ -69,7 +90,9 @@ impl Dialect {
             name.strip_prefix(family)
                 .is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric()))
         };
-        let mut dialect = Self::default();
+        let letters = name.find(|letter: char| !letter.is_alphabetic()).unwrap_or(name.len());
+        let family = format!("{host}/{}", &name[..letters]);
+        let mut dialect = Self { family, ..Self::default() };
         let is_openai = is_at("openai.com") || is_at("openai.azure.com");
         if is_openai || THINKING_AT_OPENAI.iter().any(|family| is_of(family)) {
             dialect.output_limit = OutputLimit::MaxCompletionTokens;
@@ -81,6 +104,12 @@ impl Dialect {
             dialect.call_ids = CallIds::NineLetters;
             dialect.user_after_result = false;
         }
+        if is_at("deepseek.com") || name.starts_with("deepseek") {
+            dialect.reasoning_back = ReasoningBack::Always;
+        } else if THINKING_ALOUD.iter().any(|family| name.starts_with(family)) {
+            dialect.reasoning_back = ReasoningBack::Present;
+        }
+        dialect.placeholder_signature = name.starts_with("gemini-3");
         dialect
     }
 
@@ -163,14 +192,19 @@ pub(crate) fn with_call_ids(messages: &[PromptMessage], form: CallIds) -> Vec<Pr
     let mut named = Vec::with_capacity(messages.len());
     for message in messages {
         named.push(match message {
-            PromptMessage::Assistant { text, reasoning, calls } => {
+            PromptMessage::Assistant { text, reasoning, calls, parts } => {
                 let calls = calls.iter().map(|call| {
                     let id = id(call);
                     ids.insert(call.call, id.clone());
                     PromptCall { provider_call: Some(id), ..call.clone() }
                 });
                 let calls = calls.collect();
-                PromptMessage::Assistant { text: text.clone(), reasoning: reasoning.clone(), calls }
+                PromptMessage::Assistant {
+                    text: text.clone(),
+                    reasoning: reasoning.clone(),
+                    calls,
+                    parts: parts.clone(),
+                }
             }
             PromptMessage::Result { call, provider_call, content } => PromptMessage::Result {
                 call: *call,
@@ -181,6 +215,15 @@ pub(crate) fn with_call_ids(messages: &[PromptMessage], form: CallIds) -> Vec<Pr
         });
     }
     named
+}
+
+/// Removes the provider parts that another wire format or model family made.
+pub(crate) fn own_parts(messages: &mut [PromptMessage], wire: &str, family: &str) {
+    for message in messages {
+        if let PromptMessage::Assistant { parts, .. } = message {
+            parts.retain(|part: &ProviderPart| part.wire == wire && part.family == family);
+        }
+    }
 }
 
 fn is_id(id: &str, form: CallIds) -> bool {
@@ -241,8 +284,12 @@ mod tests {
             tool: "clock".to_owned(),
             arguments: "{}".to_owned(),
         };
-        let assistant =
-            |calls| PromptMessage::Assistant { text: String::new(), reasoning: String::new(), calls };
+        let assistant = |calls| PromptMessage::Assistant {
+            text: String::new(),
+            reasoning: String::new(),
+            calls,
+            parts: Vec::new(),
+        };
         let result =
             |no| PromptMessage::Result { call: CallNo(no), provider_call: None, content: String::new() };
         let messages = [

@@ -94,14 +94,25 @@ impl Density {
 pub struct Prices {
     pub input_micros: u64,
     pub output_micros: u64,
+    /// For input that the provider reads from its cache, if the price differs.
+    pub cached_micros: Option<u64>,
+    /// For input that the provider writes to its cache, if the price differs.
+    pub cache_write_micros: Option<u64>,
 }
 
 impl Prices {
-    /// Usage as the provider counted it, with its cost.
+    /// Usage as the provider counted it, with its cost: the provider's own if it told one.
     pub(crate) fn priced(self, usage: Usage) -> Usage {
+        if usage.cost_micros > 0 {
+            return usage;
+        }
         let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
-        let cost =
-            part(usage.input_tokens, self.input_micros) + part(usage.output_tokens, self.output_micros);
+        let cached = usage.cached_tokens.min(usage.input_tokens);
+        let written = usage.cache_write_tokens.min(usage.input_tokens - cached);
+        let cost = part(usage.input_tokens - cached - written, self.input_micros)
+            + part(cached, self.cached_micros.unwrap_or(self.input_micros))
+            + part(written, self.cache_write_micros.unwrap_or(self.input_micros))
+            + part(usage.output_tokens, self.output_micros);
         let cost_micros = u64::try_from(cost.div_ceil(1_000_000)).unwrap_or(u64::MAX);
         Usage { cost_micros, ..usage }
     }
@@ -127,11 +138,27 @@ mod tests {
 
     #[test]
     fn cost_is_rounded_up() {
-        let prices = Prices { input_micros: 3_000_000, output_micros: 15_000_000 };
-        let usage = Usage { input_tokens: 1_000, output_tokens: 10, cost_micros: 0 };
+        let prices = Prices { input_micros: 3_000_000, output_micros: 15_000_000, ..Prices::default() };
+        let usage = Usage { input_tokens: 1_000, output_tokens: 10, ..Usage::default() };
         assert_eq!(prices.priced(usage).cost_micros, 3_150);
-        let usage = Usage { input_tokens: 1, output_tokens: 0, cost_micros: 0 };
-        let prices = Prices { input_micros: 1, output_micros: 0 };
+        let usage = Usage { input_tokens: 1, output_tokens: 0, ..Usage::default() };
+        let prices = Prices { input_micros: 1, ..Prices::default() };
         assert_eq!(prices.priced(usage).cost_micros, 1);
+    }
+
+    #[test]
+    fn cached_tokens_have_prices_of_their_own_and_the_providers_cost_counts() {
+        let prices = Prices {
+            input_micros: 10_000_000,
+            output_micros: 0,
+            cached_micros: Some(1_000_000),
+            cache_write_micros: Some(12_500_000),
+        };
+        let usage =
+            Usage { input_tokens: 1_000, cached_tokens: 600, cache_write_tokens: 200, ..Usage::default() };
+        assert_eq!(prices.priced(usage).cost_micros, 2_000 + 600 + 2_500);
+        assert_eq!(prices.priced(Usage { cost_micros: 7, ..usage }).cost_micros, 7);
+        let more = Usage { cached_tokens: 5_000, ..usage };
+        assert_eq!(prices.priced(more).cost_micros, 1_000, "no more is cached than was sent");
     }
 }

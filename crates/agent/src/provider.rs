@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 use session::{PromptMessage, Usage};
 
 use crate::answer::{AnswerLimits, answer};
-use crate::dialect::LearnedDialect;
+use crate::dialect::{LearnedDialect, own_parts};
 use crate::transport::{Reply, Request, Transport};
 
 /// Characters of a provider's own words that are kept; an error page must not fill a log.
@@ -36,6 +36,16 @@ pub enum Wire {
     OpenAi,
     /// Messages, as Anthropic speaks it.
     Anthropic,
+}
+
+impl Wire {
+    /// The name under which the log keeps what only this format understands.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "chat_completions",
+            Self::Anthropic => "messages",
+        }
+    }
 }
 
 /// A key for a provider. It shows itself to nobody but the provider, and is wiped from memory when it is dropped.
@@ -95,6 +105,9 @@ impl Provider {
     ) -> Result<BoxStream<'static, Result<Delta, ProviderError>>, ProviderError> {
         let key = self.key.as_ref().map(|source| source.key()).transpose();
         let key = key.map_err(|reason| ProviderError::Refused { kind: RefusalKind::Key, reason })?;
+        let mut question = question.clone();
+        own_parts(&mut question.messages, self.wire.name(), &self.dialect.now().family);
+        let question = &question;
         let mut corrections = 0;
         loop {
             let dialect = self.dialect.now();
@@ -243,6 +256,12 @@ pub enum Delta {
         id: Option<String>,
         tool: Option<String>,
         arguments: String,
+    },
+    /// What only the provider understands, as JSON; `place` names the call that it belongs to, if any. It goes back unchanged.
+    Part {
+        place: Option<u32>,
+        kind: &'static str,
+        data: String,
     },
     /// What the provider counted so far in this answer; a later one replaces an earlier one.
     Usage(Usage),

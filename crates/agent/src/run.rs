@@ -332,7 +332,7 @@ impl Agent {
                 Delta::Text(text) => said.push_str(&text),
                 Delta::Usage(usage) => spent.used(self.model().prices.priced(usage)),
                 Delta::End(_) => return Some(said),
-                Delta::Reasoning(_) | Delta::Call { .. } => {}
+                Delta::Reasoning(_) | Delta::Call { .. } | Delta::Part { .. } => {}
             }
         }
         None
@@ -346,14 +346,14 @@ impl Agent {
         messages: &mut Vec<PromptMessage>,
         sink: &S,
     ) -> Result<(), Over> {
-        let Answered { text, reasoning, calls } = answered;
+        let Answered { text, reasoning, calls, parts } = answered;
         let asked = calls.iter().map(|call| PromptCall {
             call: call.no,
             provider_call: call.provider_call.clone(),
             tool: call.tool.clone(),
             arguments: call.arguments.clone(),
         });
-        messages.push(PromptMessage::Assistant { text, reasoning, calls: asked.collect() });
+        messages.push(PromptMessage::Assistant { text, reasoning, calls: asked.collect(), parts });
         for call in calls {
             sink.report(Progress::CallAsked {
                 call: call.no,
@@ -406,7 +406,7 @@ fn said(messages: &mut Vec<PromptMessage>, text: String) {
         Some(PromptMessage::Assistant { text: begun, calls, .. }) if calls.is_empty() => {
             begun.push_str(&text)
         }
-        _ => messages.push(PromptMessage::Assistant { text, reasoning: String::new(), calls: Vec::new() }),
+        _ => messages.push(PromptMessage::said(text)),
     }
 }
 

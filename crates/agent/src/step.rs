@@ -1,9 +1,11 @@
 //! One question and its answer, whatever happens to the stream: what arrives is reported at once, a cut is mended where
 //! that doubles nothing, and what was said before a failure stays said.
 
+use std::time::Duration;
+
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
-use session::{CallNo, Progress, PromptMessage, Usage};
+use session::{CallNo, Progress, PromptMessage, ProviderPart, RetryReason, Usage};
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -12,12 +14,17 @@ use crate::provider::{BusyKind, Delta, Finish, ProviderError, Question, RefusalK
 use crate::retry::{self, Streamed};
 use crate::run::{Agent, Over, Sink};
 
+/// Bytes of the parts of one step that only its provider understands.
+const PARTS_BYTES_MAX: usize = 1024 * 1024;
+
 /// What the model said in one step.
 #[derive(Debug, Default)]
 pub(crate) struct Answered {
     pub(crate) text: String,
     pub(crate) reasoning: String,
     pub(crate) calls: Vec<Asked>,
+    /// What only the provider understands, of the last try.
+    pub(crate) parts: Vec<ProviderPart>,
 }
 
 /// A call that the model asks for.
@@ -71,13 +78,13 @@ impl<S: Sink> Step<'_, S> {
     pub(crate) async fn run(mut self, mut question: Question) -> Result<StepEnd, Over> {
         let model = self.agent.model();
         // The answer may have begun before this step: it goes on from there.
-        let begun = match question.messages.last() {
-            Some(PromptMessage::Assistant { text, calls, .. }) if calls.is_empty() => text.clone(),
-            _ => String::new(),
+        let begun = question.messages.pop_if(
+            |last| matches!(last, PromptMessage::Assistant { text, calls, .. } if calls.is_empty() && !text.is_empty()),
+        );
+        let (begun, begun_parts) = match begun {
+            Some(PromptMessage::Assistant { text, parts, .. }) => (text, parts),
+            _ => (String::new(), Vec::new()),
         };
-        if !begun.is_empty() {
-            question.messages.pop();
-        }
         let mut said = Answered::default();
         let mut tries = 0;
         loop {
@@ -88,30 +95,17 @@ impl<S: Sink> Step<'_, S> {
                     text,
                     reasoning: String::new(),
                     calls: Vec::new(),
+                    parts: begun_parts.clone(),
                 });
             }
             tries += 1;
-            let error = match self.attempt(&asked, &mut said).await {
-                Ok(Finish::Said | Finish::Calls) => return Ok(StepEnd::Answered(said)),
-                Ok(Finish::Length) => {
-                    return Ok(StepEnd::OutputLimit { tokens: model.output_tokens_max.into() });
-                }
-                Ok(Finish::WindowFull) => {
-                    let text = "The model's window is full, so the answer is incomplete. Everything above is kept; \
-                        compact the session, then choose Continue.";
-                    return Ok(StepEnd::Failed(text.to_owned()));
-                }
-                Ok(Finish::Withheld) => {
-                    let text = "The provider kept back the rest of the answer. Everything above is kept.";
-                    return Ok(StepEnd::Failed(text.to_owned()));
-                }
-                Ok(Finish::Other(reason)) => {
-                    let text = format!(
-                        "The provider ended the answer early ({reason}), so it may be incomplete. Everything above \
-                         is kept; choose Continue to resume it."
-                    );
-                    return Ok(StepEnd::Failed(text));
-                }
+            said.parts.clear();
+            let tried = self.attempt(&asked, &mut said).await;
+            if !matches!(tried, Err(Cut::Over)) {
+                self.keep_parts(&mut said).await?;
+            }
+            let error = match tried {
+                Ok(finish) => return Ok(ended(finish, said, model.output_tokens_max)),
                 Err(Cut::Over) => return Err(Over),
                 Err(Cut::Limit(reason)) => return Ok(StepEnd::Failed(reason)),
                 Err(Cut::Provider(error)) => error,
@@ -134,6 +128,7 @@ impl<S: Sink> Step<'_, S> {
             }
             match retry::pause(&error, tries, streamed, retry::chance()) {
                 Some(pause) => {
+                    self.announce(&error, pause).await?;
                     tracing::info!(model = %model.name, %error, tries, seconds = pause.as_secs_f64(), "retrying");
                     tokio::time::sleep(pause).await;
                 }
@@ -176,6 +171,33 @@ impl<S: Sink> Step<'_, S> {
         ended
     }
 
+    /// Reports the parts of a try that brought text or calls. Those of any other try stand for nothing that is in the answer.
+    async fn keep_parts(&self, said: &mut Answered) -> Result<(), Over> {
+        if said.text.is_empty() && said.calls.is_empty() {
+            said.parts.clear();
+        }
+        for part in &said.parts {
+            self.sink.report(Progress::Part(part.clone())).await?;
+        }
+        Ok(())
+    }
+
+    /// Reports that the request is sent again after a pause.
+    async fn announce(&self, error: &ProviderError, pause: Duration) -> Result<(), Over> {
+        let reason = match error {
+            ProviderError::Busy { kind: BusyKind::RateLimit, .. } => RetryReason::RateLimit,
+            ProviderError::Busy { kind: BusyKind::Overloaded, .. } => RetryReason::Overloaded,
+            ProviderError::Busy { kind: BusyKind::Network, .. } => RetryReason::Network,
+            ProviderError::Silent { .. } => RetryReason::Silent,
+            ProviderError::Cut { .. } | ProviderError::Unreadable { .. } | ProviderError::Refused { .. } => {
+                RetryReason::Cut
+            }
+        };
+        let wait_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        let retry = Progress::Retry { reason, error: error.to_string(), wait_ms, request: None };
+        self.sink.report(retry).await.map(drop)
+    }
+
     async fn take(&mut self, delta: Delta, said: &mut Answered) -> Result<(), Over> {
         match delta {
             Delta::Text(text) => {
@@ -206,9 +228,47 @@ impl<S: Sink> Step<'_, S> {
                 self.sink.draft(call.no, &call.tool, &arguments).await?;
                 call.arguments.push_str(&arguments);
             }
+            Delta::Part { place, kind, data } => {
+                let size_bytes: usize = said.parts.iter().map(|part| part.data.len()).sum();
+                if size_bytes + data.len() > PARTS_BYTES_MAX {
+                    tracing::warn!(kind, bytes = data.len(), "provider part too large; dropped");
+                    return Ok(());
+                }
+                let call = place.and_then(|place| said.calls.iter().find(|call| call.place == place));
+                let provider = &self.agent.model().provider;
+                said.parts.push(ProviderPart {
+                    wire: provider.wire.name().to_owned(),
+                    family: provider.dialect.now().family,
+                    kind: kind.to_owned(),
+                    call: call.map(|call| call.no),
+                    text_before: said.text.len() as u64,
+                    data,
+                });
+            }
             Delta::Usage(_) | Delta::End(_) => {}
         }
         Ok(())
+    }
+}
+
+/// Returns how a step ended whose answer has an end.
+fn ended(finish: Finish, said: Answered, output_tokens_max: u32) -> StepEnd {
+    match finish {
+        Finish::Said | Finish::Calls => StepEnd::Answered(said),
+        Finish::Length => StepEnd::OutputLimit { tokens: output_tokens_max.into() },
+        Finish::WindowFull => {
+            let text = "The model's window is full, so the answer is incomplete. Everything above is kept; \
+                compact the session, then choose Continue.";
+            StepEnd::Failed(text.to_owned())
+        }
+        Finish::Withheld => {
+            let text = "The provider kept back the rest of the answer. Everything above is kept.";
+            StepEnd::Failed(text.to_owned())
+        }
+        Finish::Other(reason) => StepEnd::Failed(format!(
+            "The provider ended the answer early ({reason}), so it may be incomplete. Everything above \
+             is kept; choose Continue to resume it."
+        )),
     }
 }
 

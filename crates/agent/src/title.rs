@@ -36,7 +36,7 @@ pub(crate) async fn title(model: &Model, prompt: Prompt) -> Option<String> {
         match delta.ok()? {
             Delta::Text(text) => said.push_str(&text),
             Delta::End(_) => return clean(&said),
-            Delta::Reasoning(_) | Delta::Call { .. } | Delta::Usage(_) => {}
+            Delta::Reasoning(_) | Delta::Call { .. } | Delta::Part { .. } | Delta::Usage(_) => {}
         }
     }
     None
@@ -46,9 +46,7 @@ fn short(message: PromptMessage) -> Option<PromptMessage> {
     let cut = |text: String| text[..text.floor_char_boundary(SHOWN_BYTES.min(text.len()))].to_owned();
     match message {
         PromptMessage::User(message) => Some(PromptMessage::User(session::Message::text(cut(message.text)))),
-        PromptMessage::Assistant { text, .. } if !text.is_empty() => {
-            Some(PromptMessage::Assistant { text: cut(text), reasoning: String::new(), calls: Vec::new() })
-        }
+        PromptMessage::Assistant { text, .. } if !text.is_empty() => Some(PromptMessage::said(cut(text))),
         PromptMessage::Assistant { .. }
         | PromptMessage::Summary(_)
         | PromptMessage::Note(_)

@@ -54,6 +54,7 @@ fn make_with(config: &ModelConfig, key: Option<Arc<dyn KeySource>>, transport: &
         prices: Prices {
             input_micros: micros(config.input_price),
             output_micros: micros(config.output_price),
+            ..Prices::default()
         },
         uses_tools: config.tools,
         density: Density::default(),

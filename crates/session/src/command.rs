@@ -2,7 +2,10 @@
 
 use crate::chat::ResumeReason;
 use crate::delivery::DeliveryStep;
-use crate::event::{CommitOutcome, Event, Flag, InterruptReason, Message, Outcome, PostMode, RunEnd, Usage};
+use crate::event::{
+    CommitOutcome, Event, Flag, InterruptReason, Message, Outcome, PostMode, ProviderPart, RetryReason,
+    RunEnd, Usage,
+};
 use crate::id::{CallNo, MessageKey, Owner, ProjectId, RunId, Seq, SessionId, TurnId, UserId};
 
 /// A request that something happen; it may be rejected.
@@ -124,6 +127,15 @@ pub enum Progress {
         outcome: Outcome,
     },
     Usage(Usage),
+    /// A part that only the provider understands.
+    Part(ProviderPart),
+    /// A request failed and is sent again after a wait.
+    Retry {
+        reason: RetryReason,
+        error: String,
+        wait_ms: u64,
+        request: Option<String>,
+    },
     Completed,
     /// The model reached its output limit.
     OutputLimit {
@@ -153,6 +165,10 @@ impl Progress {
             }
             Self::CallFinished { call, outcome } => Some(Event::CallFinished { run, call, outcome }),
             Self::Usage(usage) => Some(Event::UsageReported { run, usage }),
+            Self::Part(part) => Some(Event::ProviderPartAdded { run, part }),
+            Self::Retry { reason, error, wait_ms, request } => {
+                Some(Event::RetryScheduled { run, reason, error, wait_ms, request })
+            }
             Self::Step { .. }
             | Self::StepEnded
             | Self::Completed

@@ -657,7 +657,9 @@ impl<'a> Plan<'a> {
             | Progress::CallDrafted { .. }
             | Progress::CallAsked { .. }
             | Progress::CallFinished { .. }
-            | Progress::Usage(_)) => {
+            | Progress::Usage(_)
+            | Progress::Part(_)
+            | Progress::Retry { .. }) => {
                 if let Some(event) = output.into_output(run) {
                     self.push(event);
                 }

@@ -131,6 +131,18 @@ pub enum Event {
     CallFinished { run: RunId, call: CallNo, outcome: Outcome },
     /// What a step used.
     UsageReported { run: RunId, usage: Usage },
+    /// A part of the answer that only its provider understands arrived.
+    ProviderPartAdded { run: RunId, part: ProviderPart },
+    /// A request to the provider failed. The run sends it again in `wait_ms` milliseconds.
+    RetryScheduled {
+        run: RunId,
+        reason: RetryReason,
+        error: String,
+        wait_ms: u64,
+        /// The failed request's id at the provider.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<String>,
+    },
     /// The run ended: its seal. Nothing of it follows but what was healed from its spool.
     RunEnded { turn: TurnId, run: RunId, end: RunEnd },
 
@@ -432,12 +444,65 @@ impl Variants for CallStatus {
     const NAMES: &'static [&'static str] = &["ok", "error"];
 }
 
+/// A part of an answer that only its provider understands: thinking with its signature, encrypted reasoning, extra content of
+/// a call. It goes back unchanged to the same wire format and model family, and to no other. It is neither shown nor searched.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct ProviderPart {
+    /// The wire format that it arrived in.
+    pub wire: String,
+    /// The provider's host and the family of models there that understands the part.
+    pub family: String,
+    /// The name that the wire format has for such a part.
+    pub kind: String,
+    /// The call that it belongs to, if it belongs to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallNo>,
+    /// Bytes of the step's text that arrived before it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub text_before: u64,
+    /// JSON, as it arrived.
+    pub data: String,
+}
+
+/// Why a request to a provider is sent again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RetryReason {
+    RateLimit,
+    /// The provider is overloaded or failing.
+    Overloaded,
+    /// The provider could not be reached.
+    Network,
+    /// The provider sent nothing for too long.
+    Silent,
+    /// The answer was cut off or can't be read.
+    Cut,
+    /// A variant of a newer version, kept as it was written.
+    #[serde(untagged)]
+    Other(#[serde(deserialize_with = "unknown::<RetryReason, _>")] serde_json::Value),
+}
+
+impl Variants for RetryReason {
+    const NAMES: &'static [&'static str] = &["rate_limit", "overloaded", "network", "silent", "cut"];
+}
+
 /// What a step used, as the provider counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// Input tokens that the provider read from its cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_tokens: u64,
+    /// Input tokens that the provider wrote to its cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
+    /// Output tokens that the model spent on reasoning.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasoning_tokens: u64,
     /// Millionths of the currency in which the model's prices are given; 0 when they are not known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_micros: u64,
@@ -450,6 +515,9 @@ impl Usage {
         Self {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            cache_write_tokens: self.cache_write_tokens.saturating_add(other.cache_write_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
             cost_micros: self.cost_micros.saturating_add(other.cost_micros),
         }
     }
@@ -548,7 +616,9 @@ impl Event {
             | Self::CallDrafted { run, .. }
             | Self::CallAsked { run, .. }
             | Self::CallFinished { run, .. }
-            | Self::UsageReported { run, .. } => Some(*run),
+            | Self::UsageReported { run, .. }
+            | Self::ProviderPartAdded { run, .. }
+            | Self::RetryScheduled { run, .. } => Some(*run),
             Self::SessionCreated { .. }
             | Self::SessionBranched { .. }
             | Self::SessionRenamed { .. }

@@ -11,7 +11,8 @@ use crate::limits::{
 use crate::memory::Ledger;
 use crate::planted;
 use crate::state::{
-    Call, CallState, Need, Piece, Queued, Recovering, Recovery, Run, Session, Summary, Title, Turn, Undone,
+    Call, CallState, Need, Piece, PlacedPart, Queued, Recovering, Recovery, Retry, Run, Session, Summary,
+    Title, Turn, Undone,
 };
 use crate::tags::{Kind, TagState};
 
@@ -84,7 +85,9 @@ pub fn fold_turn<'a>(turn: TurnId, entries: impl IntoIterator<Item = &'a Entry>)
             | Event::CallDrafted { run, .. }
             | Event::CallAsked { run, .. }
             | Event::CallFinished { run, .. }
-            | Event::UsageReported { run, .. } => of_a_run(*run),
+            | Event::UsageReported { run, .. }
+            | Event::ProviderPartAdded { run, .. }
+            | Event::RetryScheduled { run, .. } => of_a_run(*run),
             Event::SessionCreated { .. }
             | Event::SessionRenamed { .. }
             | Event::TitleGenerated { .. }
@@ -127,7 +130,7 @@ pub fn fold_turn<'a>(turn: TurnId, entries: impl IntoIterator<Item = &'a Entry>)
 pub fn run_text<'a>(run: RunId, entries: impl IntoIterator<Item = &'a Entry>) -> String {
     let mut folded = Run::new(run, RunCause::Message, None, Time(0));
     for entry in entries.into_iter().filter(|entry| entry.event.output_of() == Some(run)) {
-        apply_output(&mut folded, &entry.event);
+        apply_output(&mut folded, &entry.event, entry.time);
     }
     folded.finish_tags();
     let texts = folded.pieces.iter().filter_map(|piece| match piece {
@@ -172,6 +175,8 @@ pub fn moves_activity(event: &Event) -> bool {
         | Event::CallDrafted { .. }
         | Event::CallAsked { .. }
         | Event::UsageReported { .. }
+        | Event::ProviderPartAdded { .. }
+        | Event::RetryScheduled { .. }
         | Event::RecoveryAttempted { .. }
         | Event::RecoverySettled { .. }
         | Event::ContextCompacted { .. }
@@ -285,13 +290,15 @@ fn apply(session: &mut Session, entry: &Entry) {
         | Event::CallDrafted { run, .. }
         | Event::CallAsked { run, .. }
         | Event::CallFinished { run, .. }
-        | Event::UsageReported { run, .. } => {
+        | Event::UsageReported { run, .. }
+        | Event::ProviderPartAdded { run, .. }
+        | Event::RetryScheduled { run, .. } => {
             if let Some(run) = run_mut(session, *run) {
                 // What is healed later does not make the run any newer.
                 if run.end.is_none() {
                     run.last_at = run.last_at.max(time);
                 }
-                apply_output(run, &entry.event);
+                apply_output(run, &entry.event, time);
             }
         }
         Event::RunEnded { turn, run, end } => {
@@ -332,7 +339,9 @@ fn apply(session: &mut Session, entry: &Entry) {
 }
 
 /// What a run's own output changes in it.
-fn apply_output(run: &mut Run, event: &Event) {
+fn apply_output(run: &mut Run, event: &Event, time: Time) {
+    // Whatever follows a wait shows that it is over.
+    run.retry = None;
     if let Event::StepStarted { step, asked_to_continue, .. } = event {
         run.finish_tags();
         run.tags = TagState::start();
@@ -355,6 +364,13 @@ fn apply_output(run: &mut Run, event: &Event) {
         run.call(*call, "").state = CallState::Finished(outcome.clone());
     } else if let Event::UsageReported { usage, .. } = event {
         run.usage = run.usage.plus(*usage);
+    } else if let Event::ProviderPartAdded { part, .. } = event {
+        run.parts.push(PlacedPart { pieces_before: run.pieces.len(), part: part.clone() });
+    } else if let Event::RetryScheduled { reason, error, wait_ms, .. } = event
+        && run.end.is_none()
+    {
+        let until = Time(time.0.saturating_add_unsigned(wait_ms.saturating_mul(1_000)));
+        run.retry = Some(Retry { reason: reason.clone(), error: error.clone(), until });
     }
 }
 
@@ -364,6 +380,7 @@ fn begin_branch(session: &mut Session, id: SessionId, origin: SessionId, time: T
         if run.end.is_none() {
             run.end = Some(RunEnd::Stopped { by_message: false, device: None });
             run.ended_at = Some(time);
+            run.retry = None;
         }
         if run.recovery == Recovery::Recovering {
             run.recovery = Recovery::Neutral;
@@ -456,6 +473,7 @@ fn end_run(session: &mut Session, turn: TurnId, run: RunId, end: &RunEnd, time: 
     if let Some(run) = run_mut(session, run) {
         run.end = Some(end.clone());
         run.ended_at = Some(time);
+        run.retry = None;
         spool = run.spool;
         if let RunEnd::Interrupted { recovering: true, .. } = end {
             // Its text may go on inside the same tags.
@@ -639,6 +657,8 @@ impl Run {
             spool,
             steps: 0,
             pieces: Vec::new(),
+            parts: Vec::new(),
+            retry: None,
             usage: Usage::default(),
             end: None,
             ended_at: None,

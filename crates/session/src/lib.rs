@@ -53,7 +53,7 @@ pub use effect::{Effect, MemoryCommit};
 pub use entry::{Damage, Entry, Hash, Link, hex};
 pub use event::{
     Attachment, CallStatus, CommitOutcome, Event, Fingerprint, Flag, InterruptReason, Message, Outcome,
-    PostMode, RecoveryOutcome, RunCause, RunEnd, Usage,
+    PostMode, ProviderPart, RecoveryOutcome, RetryReason, RunCause, RunEnd, Usage,
 };
 pub use fold::{
     fold, fold_turn, interrupted_in_a_row, moves_activity, need_after, provisional_title, refill, run_text,
@@ -67,7 +67,9 @@ pub use memory::{Commit, Ledger, Segment};
 pub use prompt::{EarlierRange, Prompt, PromptCall, PromptMessage, PromptTurn, earlier_messages, prompt};
 pub use recover::recover;
 pub use seam::{Stage, join};
-pub use state::{Call, CallState, Need, Piece, Queued, Recovery, Run, SHAPE, Session, Title, Turn};
+pub use state::{
+    Call, CallState, Need, Piece, PlacedPart, Queued, Recovery, Retry, Run, SHAPE, Session, Title, Turn,
+};
 pub use upcast::Undecodable;
 pub use view::{
     Answer, CallProgress, Marker, MarkerKind, OwedView, Part, QueuedView, TurnView, View, marker, parts,

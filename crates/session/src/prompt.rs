@@ -2,7 +2,7 @@
 //! read from the log, until the model's window is full.
 
 use crate::chat;
-use crate::event::Message;
+use crate::event::{Message, ProviderPart};
 use crate::id::{CallNo, Seq, TurnId};
 use crate::joined::stage;
 use crate::limits::{PROMPT_BYTES_MAX, PROMPT_RESULT_BYTES_MAX};
@@ -49,6 +49,8 @@ pub enum PromptMessage {
         text: String,
         reasoning: String,
         calls: Vec<PromptCall>,
+        /// What only the provider of the answer understands, in order. `text_before` counts from the start of the text.
+        parts: Vec<ProviderPart>,
     },
     Result {
         call: CallNo,
@@ -185,7 +187,12 @@ fn add_answer(messages: &mut Vec<PromptMessage>, runs: &[Run]) {
 
 fn add_run(messages: &mut Vec<PromptMessage>, open: &mut Open, run: &Run) {
     let mut continues = run.asked_to_continue;
+    let mut parts = run.parts.iter().peekable();
+    open.run_from = open.text.len();
     for (at, piece) in run.pieces.iter().enumerate() {
+        while let Some(placed) = parts.next_if(|placed| placed.pieces_before <= at) {
+            open.part(&placed.part);
+        }
         match piece {
             Piece::Text(text) => {
                 let said = open.said(messages);
@@ -220,6 +227,9 @@ fn add_run(messages: &mut Vec<PromptMessage>, open: &mut Open, run: &Run) {
             }
         }
     }
+    for placed in parts {
+        open.part(&placed.part);
+    }
 }
 
 /// The assistant message that is being put together.
@@ -228,7 +238,10 @@ struct Open {
     text: String,
     reasoning: String,
     calls: Vec<PromptCall>,
+    parts: Vec<ProviderPart>,
     results: Vec<PromptMessage>,
+    /// Bytes of the text that earlier runs of the answer brought.
+    run_from: usize,
 }
 
 impl Open {
@@ -240,10 +253,16 @@ impl Open {
         self
     }
 
+    /// Parts arrive when their step ends, before the next step says anything.
+    fn part(&mut self, part: &ProviderPart) {
+        let text_before = (self.run_from as u64 + part.text_before).min(self.text.len() as u64);
+        self.parts.push(ProviderPart { text_before, ..part.clone() });
+    }
+
     fn close(&mut self, messages: &mut Vec<PromptMessage>) {
-        let Self { text, reasoning, calls, results } = std::mem::take(self);
+        let Self { text, reasoning, calls, parts, results, run_from: _ } = std::mem::take(self);
         if !(text.is_empty() && reasoning.is_empty() && calls.is_empty()) {
-            messages.push(PromptMessage::Assistant { text, reasoning, calls });
+            messages.push(PromptMessage::Assistant { text, reasoning, calls, parts });
         }
         messages.extend(results);
     }
@@ -258,14 +277,20 @@ fn capped(content: &str) -> String {
 }
 
 impl PromptMessage {
+    /// Text that the model said, without calls.
+    pub fn said(text: impl Into<String>) -> Self {
+        Self::Assistant { text: text.into(), reasoning: String::new(), calls: Vec::new(), parts: Vec::new() }
+    }
+
     /// Bytes that a model is shown of it.
     pub fn size_bytes(&self) -> usize {
         match self {
             Self::Summary(text) | Self::Note(text) => text.len(),
             Self::User(message) => message.text.len(),
-            Self::Assistant { text, reasoning, calls } => {
+            Self::Assistant { text, reasoning, calls, parts } => {
                 let calls: usize = calls.iter().map(|call| call.tool.len() + call.arguments.len()).sum();
-                text.len() + reasoning.len() + calls
+                let parts: usize = parts.iter().map(|part| part.data.len()).sum();
+                text.len() + reasoning.len() + calls + parts
             }
             Self::Result { content, .. } => content.len(),
         }

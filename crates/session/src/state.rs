@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::chat::ResumeMark;
 use crate::delivery::Delivery;
 use crate::entry::Link;
-use crate::event::{InterruptReason, Message, Outcome, PostMode, RunCause, RunEnd, Usage};
+use crate::event::{
+    InterruptReason, Message, Outcome, PostMode, ProviderPart, RetryReason, RunCause, RunEnd, Usage,
+};
 use crate::id::{CallNo, ProjectId, RunId, Seq, SessionId, SlotNo, Time, TurnId, UserId};
 use crate::memory::Ledger;
 use crate::tags::TagState;
@@ -73,7 +75,7 @@ pub struct Session {
 
 /// The shape of a stored state. It rises with every change of what the fold leaves in the state, because a state of before
 /// lacks what today's fold would have put there. `fixtures/state.txt` is the shape that it stands for.
-pub const SHAPE: u32 = 7;
+pub const SHAPE: u32 = 8;
 
 /// Why a session waits for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,6 +132,12 @@ pub struct Run {
     pub steps: u32,
     /// What the run brought, in the order in which it happened.
     pub pieces: Vec<Piece>,
+    /// Parts of the output that only its provider understands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PlacedPart>,
+    /// The wait for the next request, while there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
     pub usage: Usage,
     pub end: Option<RunEnd>,
     pub ended_at: Option<Time>,
@@ -140,6 +148,24 @@ pub struct Run {
     pub last_at: Time,
     /// Where the stream is between reasoning tags.
     pub(crate) tags: TagState,
+}
+
+/// A provider's part and its place in a run's output. It belongs to the step that ended when it arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct PlacedPart {
+    /// The number of pieces that arrived before it.
+    pub pieces_before: usize,
+    pub part: ProviderPart,
+}
+
+/// A wait before a failed request is sent again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Retry {
+    pub reason: RetryReason,
+    pub error: String,
+    pub until: Time,
 }
 
 /// A piece of a run's output.
@@ -365,7 +391,8 @@ impl Run {
     }
 
     fn size_bytes(&self) -> usize {
-        self.pieces.iter().map(Piece::size_bytes).sum()
+        let parts: usize = self.parts.iter().map(|placed| placed.part.data.len()).sum();
+        self.pieces.iter().map(Piece::size_bytes).sum::<usize>() + parts
     }
 }
 

@@ -7,7 +7,7 @@ use crate::delivery::Delivery;
 use crate::event::{InterruptReason, Message, PostMode, RunEnd, Usage};
 use crate::id::{CallNo, Owner, ProjectId, RunId, Seq, SessionId, Time, TurnId};
 use crate::joined::{Interruption, Joined, joined};
-use crate::state::{CallState, Piece, Recovery, Run, Session, Turn};
+use crate::state::{CallState, Piece, Recovery, Retry, Run, Session, Turn};
 
 /// A session as a reader sees it at `seq`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +81,9 @@ pub struct TurnView {
     pub marker: Option<Marker>,
     /// The turn's answers, by their first run, in the order of asking.
     pub alternatives: Vec<RunId>,
+    /// The wait for the next request to the provider, while there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
     /// What the answer that is shown used, with all its runs.
     #[serde(default, skip_serializing_if = "is_unused")]
     pub usage: Usage,
@@ -267,6 +270,7 @@ pub fn turn_view(turn: &Turn) -> TurnView {
         answer,
         marker: last.and_then(marker),
         alternatives: turn.answers().filter_map(|runs| runs.first().map(|run| run.id)).collect(),
+        retry: last.and_then(|run| run.retry.clone()),
         usage: runs.iter().fold(Usage::default(), |sum, run| sum.plus(run.usage)),
     }
 }

@@ -171,6 +171,7 @@ impl Fixture {
                     });
                     read.calls[at].1.push_str(&arguments);
                 }
+                Ok(Delta::Part { .. }) => {}
                 Ok(Delta::Usage(usage)) => read.usage = Some((usage.input_tokens, usage.output_tokens)),
                 Ok(Delta::End(finish)) => read.end = finish_of(&finish),
                 Err(error) => read.end = end_of(&error),

@@ -2097,6 +2097,23 @@ export interface components {
                 usage: components["schemas"]["Usage"];
             };
         } | {
+            /** @description A part of the answer that only its provider understands arrived. */
+            provider_part_added: {
+                part: components["schemas"]["ProviderPart"];
+                run: components["schemas"]["RunId"];
+            };
+        } | {
+            /** @description A request to the provider failed. The run sends it again in `wait_ms` milliseconds. */
+            retry_scheduled: {
+                error: string;
+                reason: components["schemas"]["RetryReason"];
+                /** @description The failed request's id at the provider. */
+                request?: string | null;
+                run: components["schemas"]["RunId"];
+                /** Format: int64 */
+                wait_ms: number;
+            };
+        } | {
             /** @description The run ended: its seal. Nothing of it follows but what was healed from its spool. */
             run_ended: {
                 end: components["schemas"]["RunEnd"];
@@ -2692,6 +2709,12 @@ export interface components {
                 turn: components["schemas"]["TurnId"];
             };
         };
+        /** @description A provider's part and its place in a run's output. It belongs to the step that ended when it arrived. */
+        PlacedPart: {
+            part: components["schemas"]["ProviderPart"];
+            /** @description The number of pieces that arrived before it. */
+            pieces_before: number;
+        };
         PlatformBody: {
             /** @description `matrix`, `telegram` or `webhook`. */
             kind: string;
@@ -2785,6 +2808,26 @@ export interface components {
          * @enum {string}
          */
         ProviderConfig: "openai" | "anthropic";
+        /**
+         * @description A part of an answer that only its provider understands: thinking with its signature, encrypted reasoning, extra content of
+         *     a call. It goes back unchanged to the same wire format and model family, and to no other. It is neither shown nor searched.
+         */
+        ProviderPart: {
+            call?: components["schemas"]["CallNo"] | null;
+            /** @description JSON, as it arrived. */
+            data: string;
+            /** @description The provider's host and the family of models there that understands the part. */
+            family: string;
+            /** @description The name that the wire format has for such a part. */
+            kind: string;
+            /**
+             * Format: int64
+             * @description Bytes of the step's text that arrived before it.
+             */
+            text_before?: number;
+            /** @description The wire format that it arrived in. */
+            wire: string;
+        };
         /** @description A message that waits for its run. */
         Queued: {
             message: components["schemas"]["Message"];
@@ -2834,6 +2877,17 @@ export interface components {
         };
         /** @description Why a session waits to be resumed. Any word is kept as given. */
         ResumeReason: string;
+        /** @description A wait before a failed request is sent again. */
+        Retry: {
+            error: string;
+            reason: components["schemas"]["RetryReason"];
+            until: components["schemas"]["Time"];
+        };
+        /** @description Why a request to a provider is sent again. */
+        RetryReason: "rate_limit" | "overloaded" | "network" | "silent" | "cut" | {
+            /** @description A variant of a newer version, kept as it was written. */
+            other: unknown;
+        };
         /**
          * @description What a user is to the server.
          * @enum {string}
@@ -2849,9 +2903,12 @@ export interface components {
             id: components["schemas"]["RunId"];
             /** @description Time of its last output; its start time until there is any. */
             last_at: components["schemas"]["Time"];
+            /** @description Parts of the output that only its provider understands. */
+            parts?: components["schemas"]["PlacedPart"][];
             /** @description What the run brought, in the order in which it happened. */
             pieces: components["schemas"]["Piece"][];
             recovery: components["schemas"]["Recovery"];
+            retry?: components["schemas"]["Retry"] | null;
             spool?: components["schemas"]["SlotNo"] | null;
             started_at: components["schemas"]["Time"];
             /** Format: int32 */
@@ -3255,6 +3312,7 @@ export interface components {
             marker?: components["schemas"]["Marker"] | null;
             message: components["schemas"]["Message"];
             posted_at: components["schemas"]["Time"];
+            retry?: components["schemas"]["Retry"] | null;
             turn: components["schemas"]["TurnId"];
             /** @description What the answer that is shown used, with all its runs. */
             usage?: components["schemas"]["Usage"];
@@ -3295,6 +3353,16 @@ export interface components {
         Usage: {
             /**
              * Format: int64
+             * @description Input tokens that the provider wrote to its cache.
+             */
+            cache_write_tokens?: number;
+            /**
+             * Format: int64
+             * @description Input tokens that the provider read from its cache.
+             */
+            cached_tokens?: number;
+            /**
+             * Format: int64
              * @description Millionths of the currency in which the model's prices are given; 0 when they are not known.
              */
             cost_micros?: number;
@@ -3302,6 +3370,11 @@ export interface components {
             input_tokens: number;
             /** Format: int64 */
             output_tokens: number;
+            /**
+             * Format: int64
+             * @description Output tokens that the model spent on reasoning.
+             */
+            reasoning_tokens?: number;
         };
         UserBody: {
             /** @description Whether there is a password. */

@@ -6,7 +6,7 @@ import { memo } from "react";
 
 import type { Trouble, Waiting } from "../live/outbox";
 import { outbox } from "../live/store";
-import type { Message, Part, TurnView } from "../log/types";
+import type { Message, Part, Retry, TurnView } from "../log/types";
 import { variant } from "../log/variants";
 import { ErrorBoundary } from "../shell/ErrorBoundary";
 import { ui, useUi } from "../shell/ui";
@@ -20,6 +20,7 @@ import { useOther } from "./device";
 import { Edit } from "./Edit";
 import { MarkerLine } from "./MarkerLine";
 import { Parts } from "./Parts";
+import { retryWords } from "./retry";
 import { Said } from "./Said";
 import { Summarized } from "./Summarized";
 
@@ -86,7 +87,8 @@ function WholeTurn({ turn, session, newest, live, stuck = false, place }: Props)
           <span className={`knot ${live ? (away ? "away" : "live") : knotOf(turn)}`} />
           <div className="who">
             <h2>{i18n.t("Agent")}</h2>
-            {live && (away ? <LastSeen /> : <Doing parts={parts} since={turn.posted_at} />)}
+            {live &&
+              (away ? <LastSeen /> : <Doing parts={parts} since={turn.posted_at} retry={turn.retry} />)}
             <AnswerActions turn={turn} session={session} newest={newest} live={live} />
           </div>
           <Parts
@@ -156,7 +158,13 @@ function LastSeen() {
   return <span className="t">{lastSeen(link)}</span>;
 }
 
-function Doing({ parts, since }: { parts: readonly Part[]; since: number }) {
+interface DoingProps {
+  parts: readonly Part[];
+  since: number;
+  retry?: Retry | null;
+}
+
+function Doing({ parts, since, retry }: DoingProps) {
   const now = useSeconds(true);
   const last = parts.at(-1);
   const call = variant(last, "call");
@@ -166,6 +174,10 @@ function Doing({ parts, since }: { parts: readonly Part[]; since: number }) {
       : last === undefined || variant(last, "reasoning") !== undefined
         ? i18n.t("Thinking")
         : i18n.t("Writing");
+  if (retry != null) {
+    const seconds = Math.max(0, Math.ceil(retry.until / 1_000_000 - now / 1_000));
+    return <span className="k">{retryWords(retry.reason, seconds)}</span>;
+  }
   return (
     <>
       <span className="k">{word}</span>
@@ -202,7 +214,7 @@ export function WaitingTurn({ message, lost = false }: { message: Waiting; lost?
                 : i18n.t("Not sent yet. Kept on this device. It goes out when the server is back.")}
             </span>
           ) : failing !== undefined ? (
-            <span>{retryWords(failing, now)}</span>
+            <span>{unsentWords(failing, now)}</span>
           ) : (
             slow && <span>{i18n.t("Saving…")}</span>
           )}
@@ -223,7 +235,7 @@ export function WaitingTurn({ message, lost = false }: { message: Waiting; lost?
   );
 }
 
-function retryWords({ problem, retryAt }: Trouble, now: number): string {
+function unsentWords({ problem, retryAt }: Trouble, now: number): string {
   const seconds = Math.max(0, Math.ceil((retryAt - now) / 1_000));
   if (problem === undefined)
     return i18n.t("Couldn't send yet. Saved on this device. Retrying in {seconds} s.", { seconds });

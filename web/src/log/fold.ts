@@ -91,6 +91,8 @@ const OUTPUT = [
   "call_asked",
   "call_finished",
   "usage_reported",
+  "provider_part_added",
+  "retry_scheduled",
 ] as const;
 
 /** The run whose output an event is. */
@@ -255,7 +257,8 @@ function apply(state: State, entry: Entry): State {
   const run = outputOf(entry.event);
   if (run !== undefined)
     return editRun(state, run, (known) => ({
-      ...output(known, entry.event),
+      // Whatever follows a wait shows that it is over.
+      ...output({ ...known, retry: undefined }, entry.event, entry.time),
       // Output recovered after the run ended does not change its time.
       last_at: known.end == null ? Math.max(known.last_at, entry.time) : known.last_at,
     }));
@@ -273,7 +276,7 @@ function readableTime(at: unknown): number | null {
 }
 
 /** What a run's own output changes in it. */
-function output(run: Run, event: Event): Run {
+function output(run: Run, event: Event, time: number): Run {
   const step = said(event, "step_started");
   if (step !== undefined) {
     const asked_to_continue = run.asked_to_continue || step.asked_to_continue === true;
@@ -308,8 +311,15 @@ function output(run: Run, event: Event): Run {
     return editCall(run, finished.call, "", (call) => ({ ...call, state: { finished: finished.outcome } }));
   }
   const used = said(event, "usage_reported")?.usage;
-  if (used === undefined) return run;
-  return { ...run, usage: plus(run.usage, used) };
+  if (used !== undefined) return { ...run, usage: plus(run.usage, used) };
+  const part = said(event, "provider_part_added")?.part;
+  if (part !== undefined) {
+    return { ...run, parts: [...(run.parts ?? []), { pieces_before: run.pieces.length, part }] };
+  }
+  const retry = said(event, "retry_scheduled");
+  if (retry === undefined || run.end != null) return run;
+  const { reason, error, wait_ms } = retry;
+  return { ...run, retry: { reason, error, until: time + wait_ms * 1000 } };
 }
 
 function editCall(run: Run, no: number, tool: string, edit: (call: Call) => Call): Run {
@@ -365,7 +375,7 @@ function beginBranch(state: State, id: string, origin: string, time: number): St
   const close = (run: Run): Run => ({
     ...run,
     ...tags.finish(run),
-    ...(run.end == null ? { end: { stopped: {} }, ended_at: time } : {}),
+    ...(run.end == null ? { end: { stopped: {} }, ended_at: time, retry: undefined } : {}),
     recovery: run.recovery === "recovering" ? "neutral" : run.recovery,
   });
   const title = titleText(state.title);
@@ -483,7 +493,7 @@ function endRun(before: State, turn: number, run: number, end: RunEnd, time: num
     // The text of a run that is being recovered may go on inside the same tags.
     const rest: Partial<Run> =
       interrupted?.recovering === true ? { recovery: "recovering" } : tags.finish(known);
-    return { ...known, ...rest, end, ended_at: time };
+    return { ...known, ...rest, end, ended_at: time, retry: undefined };
   });
   if (interrupted?.recovering !== true) return state;
   const { reason } = interrupted;
@@ -554,7 +564,9 @@ function sizeOf(turn: Turn): number {
   const known = sizes.get(turn);
   if (known !== undefined) return known;
   const pieces = turn.runs.flatMap((run) => run.pieces);
-  const size = pieces.reduce((sum, piece) => sum + pieceSize(piece), bytes(turn.message.text));
+  const parts = turn.runs.flatMap((run) => run.parts ?? []);
+  const content = bytes(turn.message.text) + parts.reduce((sum, { part }) => sum + bytes(part.data), 0);
+  const size = pieces.reduce((sum, piece) => sum + pieceSize(piece), content);
   sizes.set(turn, size);
   return size;
 }

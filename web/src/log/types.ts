@@ -17,6 +17,7 @@ export type RunEnd =
   | { output_limit: { tokens: number } }
   | { interrupted: { reason: InterruptReason; recovering?: boolean; progress?: boolean } };
 export type Usage = Schemas["Usage"];
+export type Retry = Schemas["Retry"];
 export type CommitOutcome = Schemas["CommitOutcome"];
 export type Title = { person: string } | { generated: string } | { provisional: string };
 export type State = Omit<Schemas["Session"], "title" | "turns" | "undone" | "queue" | "recovering"> & {

@@ -6,7 +6,7 @@ import { marker } from "./marker";
 import { joined } from "./parts";
 import { titleText } from "./title";
 import type { Part, Run, State, Turn, TurnView, View } from "./types";
-import { plus } from "./usage";
+import { isUsed, plus } from "./usage";
 import { variant } from "./variants";
 
 /** Interruptions without new output in between, after which an answer does not resume by itself. */
@@ -110,7 +110,6 @@ function wholeTurn(turn: Turn): TurnView {
   const first = runs[0];
   const last = runs.at(-1);
   const usage = runs.map((run) => run.usage).reduce(plus, { input_tokens: 0, output_tokens: 0 });
-  const used = usage.input_tokens + usage.output_tokens + (usage.cost_micros ?? 0) > 0;
   return {
     turn: turn.id,
     posted_at: turn.posted_at,
@@ -126,6 +125,7 @@ function wholeTurn(turn: Turn): TurnView {
           },
     marker: last === undefined ? null : marker(last),
     alternatives: all.flatMap((runs) => (runs[0] === undefined ? [] : [runs[0].id])),
-    ...(used ? { usage } : {}),
+    ...(last?.retry == null ? {} : { retry: last.retry }),
+    ...(isUsed(usage) ? { usage } : {}),
   };
 }

@@ -3,6 +3,7 @@
 import { i18n } from "@lingui/core";
 
 import { withoutContinue } from "../conversation/ends";
+import { retryWords } from "../conversation/retry";
 import type { DeliveryOutcome, Event, EventOf, InterruptReason, Message, RunEnd } from "../log/types";
 import { variant } from "../log/variants";
 import { countOf, newerWords } from "../shell/words";
@@ -100,6 +101,8 @@ const SENTENCES: Sentences = {
         wrote: countOf(usage.output_tokens),
       }),
     ),
+  provider_part_added: () => agent(i18n.t("The provider sent data for its own use.")),
+  retry_scheduled: ({ reason, wait_ms }) => trouble(retryWords(reason, Math.ceil(wait_ms / 1000))),
   run_ended: ({ end }) => endedWords(end),
   recovery_attempted: ({ attempts }) =>
     trouble(

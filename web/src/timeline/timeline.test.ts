@@ -48,6 +48,14 @@ const TOLD: Record<string, [said: object, words: string]> = {
     { run: 1, usage: { input_tokens: 12, output_tokens: 3 } },
     "The model read 12 tokens and wrote 3.",
   ],
+  provider_part_added: [
+    { run: 1, part: { wire: "messages", family: "f", kind: "thinking", data: "{}" } },
+    "The provider sent data for its own use.",
+  ],
+  retry_scheduled: [
+    { run: 1, reason: "rate_limit", error: "HTTP 429", wait_ms: 20_000 },
+    "The provider's rate limit was reached. Retrying in 20 s.",
+  ],
   run_ended: [{ run: 1, turn: 1, end: "completed" }, "The answer is complete."],
   recovery_attempted: [{ run: 1, turn: 1, attempts: 2 }, "The server looked for more of the output, time 2."],
   recovery_settled: [{ run: 1, turn: 1, outcome: "recovered" }, "The output was recovered from the journal."],

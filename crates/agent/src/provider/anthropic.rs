@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use session::{PromptMessage, Usage};
+use session::{PromptMessage, ProviderPart, Usage};
 
 use super::{Decoder, Delta, Ending, Finish, ProviderError, Question, refusal};
 use crate::dialect::{CallIds, with_call_ids};
@@ -19,8 +19,8 @@ pub fn body(question: &Question) -> Value {
             }
             PromptMessage::Note(note) => ("user", visible(note)),
             PromptMessage::User(message) => ("user", visible(&message.text)),
-            PromptMessage::Assistant { text: said, calls, .. } => {
-                let said = visible(said);
+            PromptMessage::Assistant { text: said, calls, parts, .. } => {
+                let said = in_order(said, parts);
                 let calls = calls.iter().map(|call| {
                     // Arguments that are not JSON were never run; the model is shown that it gave none.
                     let input = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!({}));
@@ -71,6 +71,22 @@ fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
+/// The blocks of an answer before its calls: text and, where they arrived, the blocks that only the provider understands.
+fn in_order(said: &str, parts: &[ProviderPart]) -> Vec<Value> {
+    let mut blocks = Vec::new();
+    let mut from = 0;
+    for part in parts.iter().filter(|part| part.call.is_none()) {
+        let at = usize::try_from(part.text_before).unwrap_or(usize::MAX).min(said.len());
+        let at = said.floor_char_boundary(at).max(from);
+        blocks.extend(visible(&said[from..at]));
+        // What can't be read was not written by this format.
+        blocks.extend(serde_json::from_str::<Value>(&part.data).ok());
+        from = at;
+    }
+    blocks.extend(visible(&said[from..]));
+    blocks
+}
+
 /// A block of text, if it says anything: blocks of white space are refused.
 fn visible(said: &str) -> Vec<Value> {
     if said.trim().is_empty() { Vec::new() } else { vec![text(said)] }
@@ -96,12 +112,15 @@ struct Block {
     name: Option<String>,
     text: Option<String>,
     thinking: Option<String>,
+    signature: Option<String>,
+    data: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Piece {
     text: Option<String>,
     thinking: Option<String>,
+    signature: Option<String>,
     partial_json: Option<String>,
     stop_reason: Option<String>,
 }
@@ -110,6 +129,8 @@ struct Piece {
 struct Counts {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
 }
 
 /// Reads the events of one answer.
@@ -117,11 +138,64 @@ struct Counts {
 pub struct Events {
     usage: Usage,
     ending: Ending,
+    /// The thinking block that is arriving.
+    thinking: Option<Thinking>,
+}
+
+/// A thinking block, as far as it arrived.
+#[derive(Debug, Default)]
+struct Thinking {
+    text: String,
+    signature: String,
+}
+
+impl Thinking {
+    /// The block that goes back. Without a signature the provider would refuse it.
+    fn part(self) -> Option<Delta> {
+        let Self { text, signature } = self;
+        let block = json!({ "type": "thinking", "thinking": text, "signature": signature });
+        let part = Delta::Part { place: None, kind: "thinking", data: block.to_string() };
+        (!signature.is_empty()).then_some(part)
+    }
 }
 
 impl Events {
+    /// Notes the beginning of a block. Returns the part that it is, if it is complete already.
+    fn begin(&mut self, block: &Block) -> Option<Delta> {
+        let copy = |text: &Option<String>| text.clone().unwrap_or_default();
+        match block.kind.as_str() {
+            "thinking" => {
+                let (text, signature) = (copy(&block.thinking), copy(&block.signature));
+                self.thinking = Some(Thinking { text, signature });
+                None
+            }
+            "redacted_thinking" => {
+                let block = json!({ "type": "redacted_thinking", "data": block.data });
+                Some(Delta::Part { place: None, kind: "redacted_thinking", data: block.to_string() })
+            }
+            _ => None,
+        }
+    }
+
+    fn extend(&mut self, piece: &Piece) {
+        if let Some(thinking) = &mut self.thinking {
+            thinking.text.push_str(piece.thinking.as_deref().unwrap_or_default());
+            thinking.signature.push_str(piece.signature.as_deref().unwrap_or_default());
+        }
+    }
+
     fn count(&mut self, counts: &Counts) -> Delta {
-        self.usage.input_tokens = counts.input_tokens.unwrap_or(self.usage.input_tokens);
+        let before = self.usage;
+        let uncached = before
+            .input_tokens
+            .saturating_sub(before.cached_tokens.saturating_add(before.cache_write_tokens));
+        let uncached = counts.input_tokens.unwrap_or(uncached);
+        self.usage.cached_tokens = counts.cache_read_input_tokens.unwrap_or(before.cached_tokens);
+        self.usage.cache_write_tokens =
+            counts.cache_creation_input_tokens.unwrap_or(before.cache_write_tokens);
+        // Anthropic counts tokens that were read from or written to the cache apart.
+        self.usage.input_tokens =
+            uncached.saturating_add(self.usage.cached_tokens).saturating_add(self.usage.cache_write_tokens);
         self.usage.output_tokens = counts.output_tokens.unwrap_or(self.usage.output_tokens);
         Delta::Usage(self.usage)
     }
@@ -142,9 +216,18 @@ impl Decoder for Events {
                 deltas.extend(counts.map(|counts: Counts| self.count(&counts)));
             }
             "content_block_start" => {
-                deltas.extend(event.content_block.and_then(|block| block.give(event.index)))
+                if let Some(block) = event.content_block {
+                    deltas.extend(self.begin(&block));
+                    deltas.extend(block.give(event.index));
+                }
             }
-            "content_block_delta" => deltas.extend(event.delta.and_then(|piece| piece.give(event.index))),
+            "content_block_delta" => {
+                if let Some(piece) = event.delta {
+                    self.extend(&piece);
+                    deltas.extend(piece.give(event.index));
+                }
+            }
+            "content_block_stop" => deltas.extend(self.thinking.take().and_then(Thinking::part)),
             "message_delta" => {
                 if let Some(reason) = event.delta.and_then(|piece| piece.stop_reason) {
                     self.ending = Ending::Whole(finish(&reason));
@@ -159,7 +242,7 @@ impl Decoder for Events {
             "error" => {
                 return Err(refusal::of_event(&event.error.unwrap_or_default()));
             }
-            // `ping`, `content_block_stop`, and whatever comes to be.
+            // `ping`, and kinds of later versions.
             _ => {}
         }
         Ok(deltas)
@@ -171,6 +254,8 @@ impl Decoder for Events {
             let place = u32::try_from(at).unwrap_or(u32::MAX);
             let read: Block = serde_json::from_value(block.clone()).ok()?;
             let is_call = read.kind == "tool_use";
+            deltas.extend(self.begin(&read));
+            deltas.extend(self.thinking.take().and_then(Thinking::part));
             deltas.extend(read.give(Some(place)));
             if is_call {
                 let arguments = block["input"].to_string();

@@ -2,14 +2,24 @@
 //! may be missing or of another type, and every word unknown.
 
 use serde_json::{Value, json};
-use session::{PromptMessage, Usage};
+use session::{PromptCall, PromptMessage, ProviderPart, Usage};
 
 use super::{Decoder, Delta, Ending, Finish, ProviderError, Question, refusal};
-use crate::dialect::{Dialect, OutputLimit, with_call_ids};
+use crate::dialect::{Dialect, OutputLimit, ReasoningBack, with_call_ids};
 
 /// Stands for an answer that was interrupted after its calls, where a provider wants an answer between a result and the
 /// next message.
 const INTERRUPTED: &str = "[This answer was interrupted.]";
+
+/// What Google adds to a call, and what it accepts for a call that it did not make.
+const EXTRA_CONTENT: &str = "extra_content";
+const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// Lists that only the provider understands. They arrive in pieces and go back whole.
+const OPAQUE_LISTS: [&str; 2] = ["reasoning_details", "thinking_blocks"];
+
+/// Fields of their items that arrive in pieces.
+const TEXTS: [&str; 4] = ["text", "summary", "data", "thinking"];
 
 /// The body of a question.
 pub fn body(question: &Question, dialect: &Dialect) -> Value {
@@ -49,15 +59,28 @@ fn messages(question: &Question, dialect: &Dialect) -> Vec<Value> {
             PromptMessage::Summary(text) => system.push(super::before(&text)),
             PromptMessage::Note(text) => add_user(&mut messages, &text, dialect),
             PromptMessage::User(said) => add_user(&mut messages, &said.text, dialect),
-            PromptMessage::Assistant { text, calls, .. } => {
+            PromptMessage::Assistant { text, reasoning, calls, parts } => {
                 let text = if text.trim().is_empty() { "" } else { text.as_str() };
                 let mut said = json!({ "role": "assistant", "content": text });
                 if !calls.is_empty() {
-                    let calls = calls.iter().map(|call| {
-                        let function = json!({ "name": call.tool, "arguments": call.arguments });
-                        json!({ "id": call.provider_call, "type": "function", "function": function })
-                    });
-                    said["tool_calls"] = calls.collect();
+                    said["tool_calls"] = calls.iter().map(|call| call_of(call, &parts)).collect();
+                    if dialect.placeholder_signature {
+                        sign(&mut said["tool_calls"][0]);
+                    }
+                    let goes_back = match dialect.reasoning_back {
+                        ReasoningBack::No => false,
+                        ReasoningBack::Present => !reasoning.is_empty(),
+                        ReasoningBack::Always => true,
+                    };
+                    if goes_back {
+                        said["reasoning_content"] = reasoning.into();
+                    }
+                }
+                for part in parts.iter().filter(|part| part.call.is_none()) {
+                    // What can't be read was not written by this format.
+                    if let Ok(data) = serde_json::from_str::<Value>(&part.data) {
+                        said[part.kind.as_str()] = data;
+                    }
                 }
                 messages.push(said);
             }
@@ -70,6 +93,25 @@ fn messages(question: &Question, dialect: &Dialect) -> Vec<Value> {
         messages.insert(0, json!({ "role": "system", "content": system.join("\n\n") }));
     }
     messages
+}
+
+/// A call as the model asked for it, with what its provider added.
+fn call_of(call: &PromptCall, parts: &[ProviderPart]) -> Value {
+    let function = json!({ "name": call.tool, "arguments": call.arguments });
+    let mut said = json!({ "id": call.provider_call, "type": "function", "function": function });
+    for part in parts.iter().filter(|part| part.call == Some(call.call)) {
+        if let Ok(data) = serde_json::from_str::<Value>(&part.data) {
+            said[part.kind.as_str()] = data;
+        }
+    }
+    said
+}
+
+/// Gives a call without a signature the placeholder that Google accepts for calls of other models.
+fn sign(call: &mut Value) {
+    if call[EXTRA_CONTENT].is_null() {
+        call[EXTRA_CONTENT] = json!({ "google": { "thought_signature": PLACEHOLDER_SIGNATURE } });
+    }
 }
 
 /// Adds what the user said, to their last message if nothing came between.
@@ -92,6 +134,8 @@ fn add_user(messages: &mut Vec<Value>, text: &str, dialect: &Dialect) {
 pub struct Chunks {
     ending: Ending,
     calls: Vec<CallSoFar>,
+    /// The items of each of [`OPAQUE_LISTS`], as far as they arrived.
+    opaque: [Vec<Value>; OPAQUE_LISTS.len()],
 }
 
 /// A call as far as its pieces came.
@@ -127,6 +171,7 @@ impl Decoder for Chunks {
         self.said(&choice["delta"], &mut deltas);
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
             self.ending = Ending::Whole(finish(reason));
+            deltas.extend(self.opaque_parts());
         }
         deltas.extend(usage(&chunk["usage"]));
         Ok(deltas)
@@ -139,6 +184,7 @@ impl Decoder for Chunks {
         deltas.extend(usage(&answer["usage"]));
         let finish = choice["finish_reason"].as_str().map_or(Finish::Other("none".to_owned()), finish);
         self.ending = Ending::Given;
+        deltas.extend(self.opaque_parts());
         deltas.push(Delta::End(finish));
         Some(deltas)
     }
@@ -160,9 +206,29 @@ impl Chunks {
         text.push_str(said["refusal"].as_str().unwrap_or_default());
         deltas.extend(Some(reasoning).filter(|reasoning| !reasoning.is_empty()).map(Delta::Reasoning));
         deltas.extend(Some(text).filter(|text| !text.is_empty()).map(Delta::Text));
-        for piece in said["tool_calls"].as_array().into_iter().flatten() {
-            deltas.push(self.call(piece));
+        for (list, known) in OPAQUE_LISTS.iter().zip(&mut self.opaque) {
+            said[*list].as_array().into_iter().flatten().for_each(|item| add_item(known, item));
         }
+        for piece in said["tool_calls"].as_array().into_iter().flatten() {
+            let call = self.call(piece);
+            let extra = &piece[EXTRA_CONTENT];
+            if let (Delta::Call { place, .. }, false) = (&call, is_nothing(extra)) {
+                let part = Delta::Part { place: Some(*place), kind: EXTRA_CONTENT, data: extra.to_string() };
+                deltas.extend([call, part]);
+            } else {
+                deltas.push(call);
+            }
+        }
+    }
+
+    /// Returns the lists that only the provider understands, once all of the answer came.
+    fn opaque_parts(&mut self) -> impl Iterator<Item = Delta> + use<> {
+        let lists = OPAQUE_LISTS.into_iter().zip(std::mem::take(&mut self.opaque));
+        lists.filter(|(_, items)| !items.is_empty()).map(|(kind, items)| Delta::Part {
+            place: None,
+            kind,
+            data: Value::from(items).to_string(),
+        })
     }
 
     /// Reads a piece of a call. Its index tells calls apart; where servers repeat or omit it, a new id or a new name
@@ -201,6 +267,22 @@ impl Chunks {
     }
 }
 
+/// Adds an item to a list, or to the item that it continues: the last one of the same type and index.
+fn add_item(items: &mut Vec<Value>, item: &Value) {
+    let continues = |last: &&mut Value| last["type"] == item["type"] && last["index"] == item["index"];
+    let Some((last, fields)) = items.last_mut().filter(continues).zip(item.as_object()) else {
+        return items.push(item.clone());
+    };
+    for (name, value) in fields {
+        let is_text = TEXTS.contains(&name.as_str());
+        match (last[name].as_str().filter(|_| is_text), value.as_str()) {
+            (Some(before), Some(more)) => last[name] = format!("{before}{more}").into(),
+            _ if value.is_null() => {}
+            _ => last[name] = value.clone(),
+        }
+    }
+}
+
 /// Reads content that is text, or an array of parts, of which some may be thinking.
 fn read_content(content: &Value, text: &mut String, reasoning: &mut String) {
     match content {
@@ -235,7 +317,21 @@ fn is_nothing(value: &Value) -> bool {
 fn usage(counts: &Value) -> Option<Delta> {
     let input_tokens = counts["prompt_tokens"].as_u64()?;
     let output_tokens = counts["completion_tokens"].as_u64().unwrap_or(0);
-    Some(Delta::Usage(Usage { input_tokens, output_tokens, cost_micros: 0 }))
+    let cached_tokens = counts["prompt_tokens_details"]["cached_tokens"].as_u64();
+    // DeepSeek and Kimi name it in places of their own.
+    let cached_tokens = cached_tokens.or(counts["prompt_cache_hit_tokens"].as_u64());
+    let cached_tokens = cached_tokens.or(counts["cached_tokens"].as_u64()).unwrap_or(0);
+    let cache_write_tokens = counts["prompt_tokens_details"]["cache_write_tokens"].as_u64().unwrap_or(0);
+    let reasoning_tokens = counts["completion_tokens_details"]["reasoning_tokens"].as_u64().unwrap_or(0);
+    let cost_micros = counts["cost"].as_f64().map_or(0, |cost| (cost.max(0.0) * 1e6).ceil() as u64);
+    Some(Delta::Usage(Usage {
+        input_tokens,
+        output_tokens,
+        cached_tokens,
+        cache_write_tokens,
+        reasoning_tokens,
+        cost_micros,
+    }))
 }
 
 /// Reads why an answer ended. A word that is not known is never taken for a whole answer.

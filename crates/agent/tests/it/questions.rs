@@ -3,7 +3,7 @@
 use agent::provider::{anthropic, openai};
 use agent::{Dialect, Question, ToolOffer};
 use serde_json::json;
-use session::{CallNo, Message, PromptCall, PromptMessage};
+use session::{CallNo, Message, PromptCall, PromptMessage, ProviderPart};
 
 fn question() -> Question {
     let call = PromptCall {
@@ -16,6 +16,7 @@ fn question() -> Question {
         PromptMessage::Summary("They spoke of herons.".to_owned()),
         PromptMessage::User(Message::text("What time is it?")),
         PromptMessage::Assistant {
+            parts: Vec::new(),
             text: "I look.".to_owned(),
             reasoning: "A clock is needed.".to_owned(),
             calls: vec![call],
@@ -81,4 +82,79 @@ fn messages_take_turns_and_results_stand_with_what_is_said_next() {
         ],
     });
     assert_eq!(anthropic::body(&question()), expected);
+}
+
+fn part(kind: &str, call: Option<u32>, text_before: u64, data: &str) -> ProviderPart {
+    let (wire, family) = ("w".to_owned(), "f".to_owned());
+    let (kind, call, data) = (kind.to_owned(), call.map(CallNo), data.to_owned());
+    ProviderPart { wire, family, kind, call, text_before, data }
+}
+
+/// The question with the parts of its answer.
+fn with_parts(all: Vec<ProviderPart>) -> Question {
+    let mut question = question();
+    for message in &mut question.messages {
+        if let PromptMessage::Assistant { parts, .. } = message {
+            parts.clone_from(&all);
+        }
+    }
+    question
+}
+
+#[test]
+fn thinking_goes_back_where_it_arrived() {
+    let question = with_parts(vec![
+        part("thinking", None, 0, r#"{"type":"thinking","thinking":"a","signature":"s"}"#),
+        part("redacted_thinking", None, 2, r#"{"type":"redacted_thinking","data":"x"}"#),
+    ]);
+    let answer = &anthropic::body(&question)["messages"][1]["content"];
+    let expected = json!([
+        { "type": "thinking", "thinking": "a", "signature": "s" },
+        { "type": "text", "text": "I " },
+        { "type": "redacted_thinking", "data": "x" },
+        { "type": "text", "text": "look." },
+        { "type": "tool_use", "id": "call_a", "name": "clock", "input": { "zone": "UTC" } },
+    ]);
+    assert_eq!(*answer, expected);
+}
+
+#[test]
+fn completions_get_back_what_their_provider_added() {
+    let details = r#"[{"type":"reasoning.encrypted","data":"x"}]"#;
+    let question = with_parts(vec![
+        part("extra_content", Some(1), 7, r#"{"google":{"thought_signature":"s"}}"#),
+        part("reasoning_details", None, 7, details),
+    ]);
+    let answer = |dialect: &Dialect| openai::body(&question, dialect)["messages"][2].clone();
+    let plain = answer(&Dialect::default());
+    assert_eq!(plain["tool_calls"][0]["extra_content"]["google"]["thought_signature"], "s");
+    assert_eq!(plain["reasoning_details"], serde_json::from_str::<serde_json::Value>(details).expect("JSON"));
+    assert_eq!(plain["reasoning_content"], json!(null));
+    let at = |model: &str| Dialect::of("https://provider.example/v1", model);
+    assert_eq!(answer(&at("deepseek-reasoner"))["reasoning_content"], "A clock is needed.");
+    assert_eq!(answer(&at("kimi-k2-thinking"))["reasoning_content"], "A clock is needed.");
+    let signed = answer(&at("gemini-3-pro"));
+    assert_eq!(signed["tool_calls"][0]["extra_content"]["google"]["thought_signature"], "s");
+}
+
+#[test]
+fn a_call_of_another_model_gets_the_placeholder_that_gemini_accepts() {
+    let dialect = Dialect::of("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-3-pro");
+    let call = &openai::body(&question(), &dialect)["messages"][2]["tool_calls"][0];
+    assert_eq!(call["extra_content"]["google"]["thought_signature"], "skip_thought_signature_validator");
+}
+
+#[test]
+fn empty_reasoning_is_sent_only_where_it_must_be() {
+    let mut question = question();
+    for message in &mut question.messages {
+        if let PromptMessage::Assistant { reasoning, .. } = message {
+            reasoning.clear();
+        }
+    }
+    let sent = |model: &str| {
+        let dialect = Dialect::of("https://provider.example/v1", model);
+        openai::body(&question, &dialect)["messages"][2]["reasoning_content"].clone()
+    };
+    assert_eq!((sent("deepseek-chat"), sent("kimi-k2-thinking")), (json!(""), json!(null)));
 }

@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::{
-    Agent, AnswerLimits, Broken, Density, History, LearnedDialect, Model, NoHistory, Over, Prices, Provider,
-    ProviderError, Reply, Request, RunLimits, Sink, Tool, ToolCall, ToolOffer, Transport, Unreadable, Wire,
-    Work, World,
+    Agent, AnswerLimits, Broken, Density, Dialect, History, LearnedDialect, Model, NoHistory, Over, Prices,
+    Provider, ProviderError, Reply, Request, RunLimits, Sink, Tool, ToolCall, ToolOffer, Transport,
+    Unreadable, Wire, Work, World,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 use session::{
-    Attachment, BlobHash, CallNo, EarlierRange, Message, Outcome, Progress, Prompt, PromptMessage,
-    PromptTurn, Seq, Time, TurnId, Usage,
+    Attachment, BlobHash, CallNo, EarlierRange, Message, Outcome, Progress, Prompt, PromptCall,
+    PromptMessage, PromptTurn, ProviderPart, RetryReason, Seq, Time, TurnId, Usage,
 };
 use tokio::time::Instant;
 
@@ -26,6 +26,10 @@ use tokio::time::Instant;
 enum Answer {
     Says(&'static str),
     Calls(&'static str, &'static str),
+    /// A call with a signature.
+    Signed,
+    /// A signature, and then the connection is cut.
+    SignedAndCut,
     Status(u16, Option<u64>),
 }
 
@@ -62,11 +66,24 @@ impl Transport for Scripted {
                     json!({ "index": 0, "id": "c", "function": { "name": tool, "arguments": arguments } });
                 (200, None, chunk(json!({ "tool_calls": [call] }), json!("tool_calls")))
             }
+            Answer::Signed => {
+                let call = json!({ "index": 0, "id": "c", "function": { "name": "clock", "arguments": "{}" },
+                    "extra_content": { "signature": 1 } });
+                let details = |text| json!({ "reasoning_details": [{ "type": "t", "text": text }] });
+                let pieces = chunk(details("one "), Value::Null) + &chunk(details("two"), Value::Null);
+                (200, None, pieces + &chunk(json!({ "tool_calls": [call] }), json!("tool_calls")))
+            }
+            Answer::SignedAndCut => {
+                let details =
+                    json!({ "reasoning": "hm", "reasoning_details": [{ "type": "t", "text": "lost" }] });
+                (200, None, chunk(details, Value::Null))
+            }
             Answer::Status(status, wait) => {
                 (status, wait, json!({ "error": { "message": "no" } }).to_string())
             }
         };
-        let body = if status == 200 { format!("{body}data: {bill}\n\ndata: [DONE]\n\n") } else { body };
+        let is_cut = status != 200 || body.contains("lost");
+        let body = if is_cut { body } else { format!("{body}data: {bill}\n\ndata: [DONE]\n\n") };
         let body = stream::iter([Ok::<_, Broken>(Bytes::from(body))]).boxed();
         std::future::ready(Ok(Reply { status, retry_after: wait.map(Duration::from_secs), body })).boxed()
     }
@@ -157,7 +174,7 @@ fn agent(provider: &Scripted) -> Agent {
         provider,
         window_tokens: 1_000,
         output_tokens_max: 100,
-        prices: Prices { input_micros: 1_000_000, output_micros: 2_000_000 },
+        prices: Prices { input_micros: 1_000_000, output_micros: 2_000_000, ..Prices::default() },
         uses_tools: true,
         density: Density::default(),
     };
@@ -176,7 +193,7 @@ fn asks(text: &str) -> Prompt {
 }
 
 fn says(text: &str) -> PromptMessage {
-    PromptMessage::Assistant { text: text.to_owned(), reasoning: String::new(), calls: Vec::new() }
+    PromptMessage::said(text)
 }
 
 async fn run(agent: &Agent, prompt: Prompt) -> Recorder {
@@ -198,7 +215,7 @@ async fn a_busy_provider_is_asked_again_when_it_wishes_and_a_refusal_ends_the_ru
         "{:?}",
         begun.elapsed()
     );
-    let usage = Usage { input_tokens: 100, output_tokens: 10, cost_micros: 120 };
+    let usage = Usage { input_tokens: 100, output_tokens: 10, cost_micros: 120, ..Usage::default() };
     assert!(recorder.reported.lock().unwrap().contains(&Progress::Usage(usage)));
 
     let provider = Scripted::new(&[Answer::Status(401, None)]);
@@ -227,6 +244,70 @@ async fn tools_are_done_and_their_outcome_shown_to_the_model() {
         assert!(recorder.outcomes()[0].content.contains(told), "{:?}", recorder.outcomes());
         assert_eq!(recorder.failure(), None);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_the_provider_understands_is_kept_and_goes_back_to_its_family_alone() {
+    let provider = Scripted::new(&[Answer::SignedAndCut, Answer::Signed, Answer::Says("noon")]);
+    let mut agent = agent(&provider);
+    agent.models[0].provider.dialect = LearnedDialect::new(Dialect::of("http://a.example/v1", "m"));
+    let recorder = run(&agent, asks("time?")).await;
+    let kept: Vec<ProviderPart> = {
+        let reported = recorder.reported.lock().unwrap();
+        let asked = reported.iter().position(|one| matches!(one, Progress::CallAsked { .. })).unwrap();
+        let before = reported[..asked].iter().filter_map(|progress| match progress {
+            Progress::Part(part) => Some(part.clone()),
+            _ => None,
+        });
+        before.collect()
+    };
+    let told = |part: &ProviderPart| (part.kind.clone(), part.call, part.data.clone(), part.family.clone());
+    let family = "a.example/m".to_owned();
+    let expected = [
+        ("extra_content".to_owned(), Some(CallNo(1)), r#"{"signature":1}"#.to_owned(), family.clone()),
+        ("reasoning_details".to_owned(), None, r#"[{"text":"one two","type":"t"}]"#.to_owned(), family),
+    ];
+    assert_eq!(kept.iter().map(told).collect::<Vec<_>>(), expected, "and nothing of the try that was cut");
+    let back = provider.asked()[2]["messages"][1].clone();
+    assert_eq!(back["tool_calls"][0]["extra_content"], json!({ "signature": 1 }));
+    assert_eq!(back["reasoning_details"][0]["text"], "one two");
+
+    let mut prompt = asks("time?");
+    let calls = vec![PromptCall {
+        call: CallNo(1),
+        provider_call: None,
+        tool: "clock".to_owned(),
+        arguments: "{}".to_owned(),
+    }];
+    let (text, reasoning) = (String::new(), String::new());
+    prompt.messages.push(PromptMessage::Assistant { text, reasoning, calls, parts: kept });
+    prompt.messages.push(PromptMessage::User(Message::text("again?")));
+    for (model, sent) in [("m2", true), ("other", false)] {
+        let provider = Scripted::new(&[Answer::Says("noon")]);
+        let mut agent = self::agent(&provider);
+        agent.models[0].provider.dialect = LearnedDialect::new(Dialect::of("http://a.example/v1", model));
+        run(&agent, prompt.clone()).await;
+        let back = provider.asked()[0]["messages"][1].clone();
+        assert_eq!(!back["reasoning_details"].is_null(), sent, "{model}: {back}");
+        assert_eq!(!back["tool_calls"][0]["extra_content"].is_null(), sent, "{model}: {back}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_before_a_retry_is_in_the_log() {
+    let provider = Scripted::new(&[Answer::Status(429, Some(7)), Answer::Says("hi")]);
+    let recorder = run(&agent(&provider), asks("hello")).await;
+    let reported = recorder.reported.lock().unwrap();
+    let waits: Vec<_> = reported
+        .iter()
+        .filter_map(|progress| match progress {
+            Progress::Retry { reason, error, wait_ms, .. } => Some((reason.clone(), error.clone(), *wait_ms)),
+            _ => None,
+        })
+        .collect();
+    let [(reason, error, wait_ms)] = waits.as_slice() else { panic!("{waits:?}") };
+    assert_eq!(*reason, RetryReason::RateLimit);
+    assert!(error.contains("HTTP 429: no") && (7_000..8_000).contains(wait_ms), "{error} {wait_ms}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,6 +11,7 @@ use agent::provider::{anthropic, openai};
 use agent::{AnswerLimits, Decoder, Delta, Finish, ProviderError, answer};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
+use serde_json::json;
 use session::Usage;
 
 /// A recorded stream and how it is read.
@@ -80,7 +81,7 @@ async fn a_stream_gives_text_reasoning_calls_usage_and_its_end() {
         arguments: arguments.to_owned(),
     };
     let usage =
-        |input_tokens, output_tokens| Delta::Usage(Usage { input_tokens, output_tokens, cost_micros: 0 });
+        |input_tokens, output_tokens| Delta::Usage(Usage { input_tokens, output_tokens, ..Usage::default() });
 
     let Recorded { bytes, decoder, .. } = whole("openai/tools");
     let expected = vec![
@@ -102,6 +103,12 @@ async fn a_stream_gives_text_reasoning_calls_usage_and_its_end() {
         usage(41, 1),
         reasoning("The clock tells. "),
         reasoning("Ask twice."),
+        Delta::Part {
+            place: None,
+            kind: "thinking",
+            data: json!({ "type": "thinking", "thinking": "The clock tells. Ask twice.", "signature": "c2lnbmVk" })
+                .to_string(),
+        },
         text("One moment, "),
         text("schön."),
         call(2, Some("toolu_a"), Some("clock"), ""),

@@ -75,6 +75,9 @@ fn run(run: &Run) -> Value {
         "usage": {
             "input_tokens": run.usage.input_tokens,
             "output_tokens": run.usage.output_tokens,
+            "cached_tokens": run.usage.cached_tokens,
+            "cache_write_tokens": run.usage.cache_write_tokens,
+            "reasoning_tokens": run.usage.reasoning_tokens,
             "cost_micros": run.usage.cost_micros,
         },
         "parts": session::parts(run),

@@ -225,6 +225,7 @@ fn progress(history: &mut History) -> Progress {
             input_tokens: dice.below(9),
             output_tokens: 1,
             cost_micros: dice.below(2),
+            ..Usage::default()
         }),
         25..28 => Progress::Completed,
         28 => Progress::OutputLimit { tokens: 100 },

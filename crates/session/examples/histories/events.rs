@@ -3,8 +3,8 @@
 use session::limits::{STATE_BYTES_MAX, TURN_BYTES_MAX};
 use session::{
     CallNo, CallStatus, CommitOutcome, DeliveryOutcome, Event, Flag, InterruptReason, Message, MessageKey,
-    Outcome, Owner, PostMode, ProjectId, RecoveryOutcome, ResumeReason, RunCause, RunEnd, Seq, SlotNo, Time,
-    TurnId, Usage, UserId,
+    Outcome, Owner, PostMode, ProjectId, ProviderPart, RecoveryOutcome, ResumeReason, RetryReason, RunCause,
+    RunEnd, Seq, SlotNo, Time, TurnId, Usage, UserId,
 };
 
 use crate::dice::Dice;
@@ -226,7 +226,7 @@ fn output(history: &mut History) -> Event {
     let text = text(&mut history.dice, history.large);
     let dice = &mut history.dice;
     let (call, tool) = (CallNo(dice.small(4)), "shell".to_owned());
-    match dice.below(20) {
+    match dice.below(22) {
         0..3 => Event::StepStarted { run, step: dice.small(5), asked_to_continue: dice.chance(30) },
         3..11 => Event::TextAdded { run, text },
         11..13 => Event::ReasoningAdded { run, text },
@@ -238,7 +238,21 @@ fn output(history: &mut History) -> Event {
         17 | 18 => {
             Event::CallFinished { run, call, outcome: Outcome { status: status(dice), content: text } }
         }
-        _ => Event::UsageReported { run, usage: usage(dice) },
+        19 => Event::UsageReported { run, usage: usage(dice) },
+        20 => Event::ProviderPartAdded { run, part: provider_part(dice, text) },
+        _ => {
+            let newer = RetryReason::Other(newer(dice));
+            let reason = dice.pick(&[
+                RetryReason::RateLimit,
+                RetryReason::Overloaded,
+                RetryReason::Network,
+                RetryReason::Silent,
+                RetryReason::Cut,
+                newer,
+            ]);
+            let request = dice.maybe(|_| "request".to_owned());
+            Event::RetryScheduled { run, reason, error: text, wait_ms: dice.below(60_000), request }
+        }
     }
 }
 
@@ -290,9 +304,28 @@ fn owner(dice: &mut Dice) -> Owner {
     Owner(dice.pick(&["notes", "diary"]).to_owned())
 }
 
+fn provider_part(dice: &mut Dice, data: String) -> ProviderPart {
+    ProviderPart {
+        wire: "messages".to_owned(),
+        family: "provider.example/model".to_owned(),
+        kind: "thinking".to_owned(),
+        call: dice.maybe(|dice| CallNo(dice.small(4))),
+        text_before: dice.below(30),
+        data,
+    }
+}
+
 fn usage(dice: &mut Dice) -> Usage {
     let cost_micros = if dice.chance(50) { 0 } else { dice.below(1 << 40) };
-    Usage { input_tokens: dice.below(3), output_tokens: dice.below(3), cost_micros }
+    let (cached_tokens, reasoning_tokens) = (dice.below(2), dice.below(2));
+    Usage {
+        input_tokens: dice.below(3),
+        output_tokens: dice.below(3),
+        cached_tokens,
+        cache_write_tokens: dice.below(2),
+        reasoning_tokens,
+        cost_micros,
+    }
 }
 
 fn mode(dice: &mut Dice) -> PostMode {

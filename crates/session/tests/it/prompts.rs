@@ -60,6 +60,7 @@ fn assistant(text: &str, reasoning: &str, calls: &[(u32, &str)]) -> PromptMessag
         text: text.to_owned(),
         reasoning: reasoning.to_owned(),
         calls: calls.collect(),
+        parts: Vec::new(),
     }
 }
 

@@ -142,7 +142,7 @@ pub async fn chunks_and_maintenance_leave_the_list_alone(fresh: &dyn Fresh) {
     author.post(&*store, "next").await;
     let before = list(&*store, Shelf::Active).await;
     author.now = seconds(100);
-    let usage = Usage { input_tokens: 1, output_tokens: 1, cost_micros: 0 };
+    let usage = Usage { input_tokens: 1, output_tokens: 1, ..Usage::default() };
     for progress in [
         Progress::Step { asked_to_continue: false },
         Progress::Text("chunk".to_owned()),

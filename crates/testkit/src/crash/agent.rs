@@ -86,7 +86,7 @@ async fn speak(plan: Plan, request: &RunRequest, progress: &RunProgress) -> Resu
             brought(word);
         } else if word % WORDS_PER_REPORT == 0 {
             progress
-                .report(Progress::Usage(Usage { input_tokens: 1, output_tokens: word, cost_micros: 0 }))
+                .report(Progress::Usage(Usage { input_tokens: 1, output_tokens: word, ..Usage::default() }))
                 .await?;
             brought(word);
         }

@@ -55,7 +55,7 @@ pub fn read(wire: Wire, bytes: &[u8], then: Then) -> Said {
                     None => said.calls.push((place, arguments)),
                 }
             }
-            Ok(Delta::Usage(_)) => {}
+            Ok(Delta::Usage(_) | Delta::Part { .. }) => {}
             Ok(Delta::End(finish)) => said.finish = Some(finish),
             Err(
                 ProviderError::Cut { .. }

@@ -112,7 +112,7 @@ impl<'a> Speech<'a> {
                 tokio::time::sleep(Duration::from_millis(1 + self.dice.below(2))).await;
             }
         }
-        let usage = Usage { input_tokens: 1, output_tokens: self.words, cost_micros: 0 };
+        let usage = Usage { input_tokens: 1, output_tokens: self.words, ..Usage::default() };
         self.progress.report(Progress::Usage(usage)).await?;
         if self.fails {
             let error = format!("run {} was told to fail", self.run);

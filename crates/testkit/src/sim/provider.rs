@@ -95,7 +95,7 @@ impl Run {
                     self.think(words).await;
                 }
                 if self.world.chance(15) {
-                    let usage = Usage { input_tokens: 1, output_tokens: words, cost_micros: 0 };
+                    let usage = Usage { input_tokens: 1, output_tokens: words, ..Usage::default() };
                     progress.report(Progress::Usage(usage)).await?;
                     self.durable(words);
                 }

@@ -83,7 +83,7 @@ fn c14_an_answer_of_forty_runs_is_one_text_for_every_reader() {
     world.submit(&session, Command::Continue);
     world.until_quiet(&session);
     let prompt = world.agent.requests().last().unwrap().prompt.clone();
-    let begun = PromptMessage::Assistant { text: whole, reasoning: String::new(), calls: Vec::new() };
+    let begun = PromptMessage::said(whole);
     assert_eq!(prompt.messages.last(), Some(&begun));
 }
 

@@ -247,7 +247,7 @@ impl Out {
                 Progress::CallFinished { call: call(*n), outcome }
             }
             Self::Usage(n) => {
-                Progress::Usage(Usage { input_tokens: u64::from(*n), output_tokens: 1, cost_micros: 0 })
+                Progress::Usage(Usage { input_tokens: u64::from(*n), output_tokens: 1, ..Usage::default() })
             }
             Self::Long(n) => Progress::Text(format!("{n} ").repeat(30_000)),
         }

@@ -15,6 +15,8 @@ impl Model {
             Event::CallAsked { .. } => "call_asked",
             Event::CallFinished { .. } => "call_finished",
             Event::UsageReported { .. } => "usage_reported",
+            Event::ProviderPartAdded { .. } => "provider_part_added",
+            Event::RetryScheduled { .. } => "retry_scheduled",
             other => unreachable!("{other:?} is no output"),
         };
         self.event(kind);

@@ -109,6 +109,8 @@ pub(super) fn kind(event: &Event) -> &'static str {
         Event::CallAsked { .. } => "call_asked",
         Event::CallFinished { .. } => "call_finished",
         Event::UsageReported { .. } => "usage_reported",
+        Event::ProviderPartAdded { .. } => "provider_part_added",
+        Event::RetryScheduled { .. } => "retry_scheduled",
         Event::RunEnded { .. } => "run_ended",
         Event::RecoveryAttempted { .. } => "recovery_attempted",
         Event::RecoverySettled { .. } => "recovery_settled",

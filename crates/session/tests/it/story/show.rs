@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use session::event::{Flag, Message, Outcome, PostMode, RunCause, RunEnd, Usage};
 use session::{
-    DeliveredPart, Delivery, Entry, Event, Marker, MarkerKind, Part, Prompt, PromptMessage, SessionId, Time,
-    TurnView, View,
+    DeliveredPart, Delivery, Entry, Event, Marker, MarkerKind, Part, Prompt, PromptMessage, ProviderPart,
+    SessionId, Time, TurnView, View,
 };
 
 /// The stored name of an event's kind.
@@ -89,6 +89,11 @@ fn about(event: &Event) -> String {
         Event::UsageReported { run, usage } => {
             format!("run {run} in {} out {}", usage.input_tokens, usage.output_tokens)
         }
+        Event::ProviderPartAdded { run, part } => format!("run {run} {}", provider_part(part)),
+        Event::RetryScheduled { run, reason, error, wait_ms, request } => {
+            let request = request.as_ref().map_or(String::new(), |request| format!(" request {request}"));
+            format!("run {run} {reason:?} in {wait_ms} ms {}{request}", text(error))
+        }
         Event::RunEnded { turn, run, end } => format!("turn {turn} run {run} {}", run_end(end)),
         Event::RecoveryAttempted { turn, run, attempts } => {
             format!("turn {turn} run {run} attempt {attempts}")
@@ -120,6 +125,11 @@ fn about(event: &Event) -> String {
         Event::DeliveryEnded { answer, outcome } => format!("answer {answer} {outcome:?}"),
         Event::Unknown { .. } => "(kept and skipped)".to_owned(),
     }
+}
+
+fn provider_part(part: &ProviderPart) -> String {
+    let call = part.call.map_or(String::new(), |call| format!(" of {call}"));
+    format!("{}{call} after {} {}", part.kind, part.text_before, text(&part.data))
 }
 
 /// Text in quotes; of long text, its beginning and its length.
@@ -260,7 +270,7 @@ pub(super) fn view(view: &View) -> String {
 }
 
 fn turn(told: &mut String, turn: &TurnView) {
-    let TurnView { turn, posted_at, message: said, answer, marker: end, alternatives, usage } = turn;
+    let TurnView { turn, posted_at, message: said, answer, marker: end, alternatives, retry, usage } = turn;
     write!(told, "= turn {turn} {}, at {}", message(said), seconds(*posted_at)).unwrap();
     if alternatives.len() > 4 {
         write!(told, ", {} answers", alternatives.len()).unwrap();
@@ -286,6 +296,10 @@ fn turn(told: &mut String, turn: &TurnView) {
     }
     if let Some(end) = end {
         writeln!(told, "=   {}", marker(end)).unwrap();
+    }
+    if let Some(retry) = retry {
+        let until = seconds(retry.until);
+        writeln!(told, "=   {:?} until {until}: {}", retry.reason, text(&retry.error)).unwrap();
     }
     if *usage != Usage::default() {
         writeln!(told, "=   used in {} out {}", usage.input_tokens, usage.output_tokens).unwrap();
@@ -330,8 +344,11 @@ pub(super) fn prompt(prompt: &Prompt) -> String {
             PromptMessage::Summary(summary) => writeln!(told, "~ summary {}", text(summary)).unwrap(),
             PromptMessage::Note(note) => writeln!(told, "~ note {note}").unwrap(),
             PromptMessage::User(said) => writeln!(told, "~ user {}", message(said)).unwrap(),
-            PromptMessage::Assistant { text: said, reasoning, calls } => {
+            PromptMessage::Assistant { text: said, reasoning, calls, parts } => {
                 writeln!(told, "~ assistant {} reasoning {}", text(said), text(reasoning)).unwrap();
+                for part in parts {
+                    writeln!(told, "~   part {}", provider_part(part)).unwrap();
+                }
                 for call in calls {
                     writeln!(told, "~   call {} {} {}", call.call, call.tool, text(&call.arguments)).unwrap();
                 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use session::event::CallStatus;
 use session::{
     Attachment, BlobHash, CallNo, Event, FromChat, InterruptReason, Journal, Message, MessageKey, Outcome,
-    Progress, RunEnd, RunId, SessionId, Usage,
+    Progress, ProviderPart, RetryReason, RunEnd, RunId, SessionId, Usage,
 };
 
 /// The words that are left of a line.
@@ -125,8 +125,22 @@ impl Words {
             },
             "usage" => {
                 let (input_tokens, output_tokens) = (self.number(), self.number());
-                Progress::Usage(Usage { input_tokens, output_tokens, cost_micros: 0 })
+                Progress::Usage(Usage { input_tokens, output_tokens, ..Usage::default() })
             }
+            "part" => Progress::Part(ProviderPart {
+                wire: "messages".to_owned(),
+                family: "provider.example/model".to_owned(),
+                kind: self.next(),
+                call: self.take("of").then(|| CallNo(self.number())),
+                text_before: if self.take("after") { self.number() } else { 0 },
+                data: self.next(),
+            }),
+            "wait" => Progress::Retry {
+                reason: RetryReason::RateLimit,
+                wait_ms: self.number(),
+                error: self.next(),
+                request: self.take("request").then(|| self.next()),
+            },
             "done" => Progress::Completed,
             "output_limit" => Progress::OutputLimit { tokens: self.number() },
             "fail" => Progress::Failed { error: self.next() },

@@ -77,7 +77,7 @@ fn progress(random: &mut Random) -> Progress {
             call,
             outcome: Outcome { status: CallStatus::Ok, content: text(random) },
         },
-        5 => Progress::Usage(Usage { input_tokens: 1, output_tokens: 2, cost_micros: 0 }),
+        5 => Progress::Usage(Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() }),
         6 | 7 => Progress::Completed,
         8 => Progress::Failed { error: "out of reeds".to_owned() },
         9 => Progress::Text(format!("<think>{}</think>", text(random))),
