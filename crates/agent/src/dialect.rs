@@ -46,6 +46,8 @@ pub struct Dialect {
     /// Whether a message of the user may follow a result.
     pub user_after_result: bool,
     pub reasoning_back: ReasoningBack,
+    /// Whether the end of the instructions and of the prompt must be marked, so that the provider caches what is before.
+    pub cache_marks: bool,
     /// Whether a call without a signature of its own needs a placeholder.
     pub placeholder_signature: bool,
     /// The provider's host and the family of models there. Only the same family gets a provider's parts back.
@@ -62,6 +64,7 @@ impl Default for Dialect {
             usage_option: true,
             user_after_result: true,
             reasoning_back: ReasoningBack::No,
+            cache_marks: false,
             placeholder_signature: false,
             family: String::new(),
         }
@@ -109,6 +112,7 @@ impl Dialect {
         } else if THINKING_ALOUD.iter().any(|family| name.starts_with(family)) {
             dialect.reasoning_back = ReasoningBack::Present;
         }
+        dialect.cache_marks = is_at("anthropic.com") || is_at("openrouter.ai") && name.starts_with("claude");
         dialect.placeholder_signature = name.starts_with("gemini-3");
         dialect
     }
@@ -127,6 +131,9 @@ impl Dialect {
         if self.output_limit == OutputLimit::MaxCompletionTokens && names("max_completion_tokens") {
             let output_limit = OutputLimit::MaxTokens;
             return Some((Self { output_limit, ..self.clone() }, "sending max_tokens"));
+        }
+        if self.cache_marks && names("cache_control") {
+            return Some((Self { cache_marks: false, ..self.clone() }, "not marking what to cache"));
         }
         if names("reasoning_effort") {
             let (effort_with_tools, lesson) = match self.effort_with_tools {

@@ -40,12 +40,20 @@ pub(crate) struct Spent {
     begun: Instant,
     pub(crate) steps: u32,
     usage: Usage,
+    /// What summaries used and no entry tells yet.
+    unbilled: Usage,
     output_bytes: usize,
 }
 
 impl Spent {
     pub(crate) fn new() -> Self {
-        Self { begun: Instant::now(), steps: 0, usage: Usage::default(), output_bytes: 0 }
+        Self {
+            begun: Instant::now(),
+            steps: 0,
+            usage: Usage::default(),
+            unbilled: Usage::default(),
+            output_bytes: 0,
+        }
     }
 
     pub(crate) fn step(&mut self) {
@@ -54,6 +62,18 @@ impl Spent {
 
     pub(crate) fn used(&mut self, usage: Usage) {
         self.usage = self.usage.plus(usage);
+    }
+
+    /// Counts what a summary used.
+    pub(crate) fn used_beside(&mut self, usage: Usage) {
+        self.used(usage);
+        self.unbilled = self.unbilled.plus(usage);
+    }
+
+    /// Returns what summaries used since the last call, if anything.
+    pub(crate) fn take_unbilled(&mut self) -> Option<Usage> {
+        let unbilled = std::mem::take(&mut self.unbilled);
+        (unbilled != Usage::default()).then_some(unbilled)
     }
 
     pub(crate) fn output(&mut self, size_bytes: usize) {

@@ -117,7 +117,7 @@ impl Provider {
                     ("chat/completions", body, Box::new(openai::Chunks::default()))
                 }
                 Wire::Anthropic => {
-                    ("messages", anthropic::body(question), Box::new(anthropic::Events::default()))
+                    ("messages", anthropic::body(question, &dialect), Box::new(anthropic::Events::default()))
                 }
             };
             let headers = headers(self.wire, key.as_ref());

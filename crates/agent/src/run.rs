@@ -264,8 +264,14 @@ impl Agent {
     ) -> Result<Result<(), Unreadable>, Over> {
         for _ in 0..window::CATCH_UPS_MAX {
             match self.catch_up(prompt, history, spent).await {
-                Ok(Some((summary, through))) => sink.compact(summary, through).await?,
-                Ok(None) => break,
+                Ok(Some((summary, through))) => {
+                    bill(sink, spent).await?;
+                    sink.compact(summary, through).await?;
+                }
+                Ok(None) => {
+                    bill(sink, spent).await?;
+                    break;
+                }
                 Err(unreadable) => return Ok(Err(unreadable)),
             }
             if self.limits.reached(spent).is_some() {
@@ -313,7 +319,9 @@ impl Agent {
         for _ in 0..window::CATCH_UPS_MAX {
             let compaction = window::compaction(prompt, self.model(), self.window());
             let Some(compaction) = compaction.filter(|_| self.limits.reached(spent).is_none()) else { break };
-            let Some(summary) = self.summarize(&compaction.question, spent).await else {
+            let summary = self.summarize(&compaction.question, spent).await;
+            bill(sink, spent).await?;
+            let Some(summary) = summary else {
                 tracing::warn!("the model gave no summary; the oldest turns are left out of the prompt");
                 break;
             };
@@ -326,16 +334,20 @@ impl Agent {
     /// The whole text of an answer that is not part of the session.
     async fn say(&self, question: &Question, spent: &mut Spent) -> Option<String> {
         let mut deltas = self.model().provider.ask(question).await.ok()?;
-        let mut said = String::new();
-        while let Some(delta) = deltas.next().await {
-            match delta.ok()? {
-                Delta::Text(text) => said.push_str(&text),
-                Delta::Usage(usage) => spent.used(self.model().prices.priced(usage)),
-                Delta::End(_) => return Some(said),
-                Delta::Reasoning(_) | Delta::Call { .. } | Delta::Part { .. } => {}
+        let (mut said, mut counted) = (String::new(), None);
+        let whole = loop {
+            match deltas.next().await {
+                Some(Ok(Delta::Text(text))) => said.push_str(&text),
+                Some(Ok(Delta::Usage(usage))) => counted = Some(usage),
+                Some(Ok(Delta::End(_))) => break true,
+                Some(Ok(Delta::Reasoning(_) | Delta::Call { .. } | Delta::Part { .. })) => {}
+                Some(Err(_)) | None => break false,
             }
+        };
+        if let Some(usage) = counted {
+            spent.used_beside(self.model().prices.priced(usage));
         }
-        None
+        whole.then_some(said)
     }
 
     /// Does what the model asks for, call by call: asked for in the log, done, and its outcome in the log.
@@ -389,6 +401,14 @@ impl Agent {
             failed(format!("It took longer than {} s and was ended.", self.limits.tool_time_max.as_secs()))
         };
         doing.await.unwrap_or_else(|_| late())
+    }
+}
+
+/// Reports what summaries used since the last time.
+async fn bill<S: Sink>(sink: &S, spent: &mut Spent) -> Result<(), Over> {
+    match spent.take_unbilled() {
+        Some(usage) => sink.report(Progress::Usage(usage)).await.map(drop),
+        None => Ok(()),
     }
 }
 

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use session::{PromptMessage, ProviderPart, Usage};
 
 use super::{Decoder, Delta, Ending, Finish, ProviderError, Question, refusal};
-use crate::dialect::{CallIds, with_call_ids};
+use crate::dialect::{CallIds, Dialect, with_call_ids};
 
 /// The body of a question. Messages of one side in a row are one message there.
-pub fn body(question: &Question) -> Value {
+pub fn body(question: &Question, dialect: &Dialect) -> Value {
     let mut system: Vec<String> = question.instructions.iter().cloned().collect();
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in &with_call_ids(&question.messages, CallIds::Usual) {
@@ -64,7 +64,25 @@ pub fn body(question: &Question) -> Value {
         );
         body["tools"] = tools.collect();
     }
+    if dialect.cache_marks {
+        mark_cache(&mut body);
+    }
     body
+}
+
+/// Marks the end of the instructions, which are after the tools, and of what was said: everything before a mark is cached.
+fn mark_cache(body: &mut Value) {
+    let mark = || json!({ "type": "ephemeral" });
+    if let Some(system) = body["system"].as_str() {
+        body["system"] = json!([{ "type": "text", "text": system, "cache_control": mark() }]);
+    } else if let Some(tool) = body["tools"].as_array_mut().and_then(|tools| tools.last_mut()) {
+        tool["cache_control"] = mark();
+    }
+    let messages = body["messages"].as_array_mut();
+    let last = messages.and_then(|all| all.iter_mut().rev().find(|message| message["role"] == "user"));
+    if let Some(block) = last.and_then(|last| last["content"].as_array_mut()?.last_mut()) {
+        block["cache_control"] = mark();
+    }
 }
 
 fn text(text: &str) -> Value {

@@ -23,9 +23,13 @@ const TEXTS: [&str; 4] = ["text", "summary", "data", "thinking"];
 
 /// The body of a question.
 pub fn body(question: &Question, dialect: &Dialect) -> Value {
+    let mut messages = messages(question, dialect);
+    if dialect.cache_marks {
+        mark_cache(&mut messages);
+    }
     let mut body = json!({
         "model": question.model,
-        "messages": messages(question, dialect),
+        "messages": messages,
         "stream": true,
     });
     if dialect.usage_option {
@@ -48,6 +52,18 @@ pub fn body(question: &Question, dialect: &Dialect) -> Value {
         }
     }
     body
+}
+
+/// Marks the end of the instructions and of the user's last message: everything before a mark is cached.
+fn mark_cache(messages: &mut [Value]) {
+    let system = messages.iter().position(|message| message["role"] == "system");
+    let user = messages.iter().rposition(|message| message["role"] == "user");
+    for at in system.into_iter().chain(user) {
+        if let Some(text) = messages[at]["content"].as_str() {
+            let mark = json!({ "type": "ephemeral" });
+            messages[at]["content"] = json!([{ "type": "text", "text": text, "cache_control": mark }]);
+        }
+    }
 }
 
 /// Composes the messages: one system message, and nobody speaks twice in a row. Templates of many models insist on both.

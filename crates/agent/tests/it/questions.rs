@@ -81,7 +81,7 @@ fn messages_take_turns_and_results_stand_with_what_is_said_next() {
             { "role": "user", "content": [result, { "type": "text", "text": "And where?" }] },
         ],
     });
-    assert_eq!(anthropic::body(&question()), expected);
+    assert_eq!(anthropic::body(&question(), &Dialect::default()), expected);
 }
 
 fn part(kind: &str, call: Option<u32>, text_before: u64, data: &str) -> ProviderPart {
@@ -107,7 +107,7 @@ fn thinking_goes_back_where_it_arrived() {
         part("thinking", None, 0, r#"{"type":"thinking","thinking":"a","signature":"s"}"#),
         part("redacted_thinking", None, 2, r#"{"type":"redacted_thinking","data":"x"}"#),
     ]);
-    let answer = &anthropic::body(&question)["messages"][1]["content"];
+    let answer = &anthropic::body(&question, &Dialect::default())["messages"][1]["content"];
     let expected = json!([
         { "type": "thinking", "thinking": "a", "signature": "s" },
         { "type": "text", "text": "I " },
@@ -157,4 +157,21 @@ fn empty_reasoning_is_sent_only_where_it_must_be() {
         openai::body(&question, &dialect)["messages"][2]["reasoning_content"].clone()
     };
     assert_eq!((sent("deepseek-chat"), sent("kimi-k2-thinking")), (json!(""), json!(null)));
+}
+
+#[test]
+fn prompts_to_claude_are_marked_for_the_cache() {
+    let at = |url: &str| Dialect::of(url, "anthropic/claude-opus-5");
+    let mark = json!({ "type": "ephemeral" });
+    let body = anthropic::body(&question(), &at("https://api.anthropic.com/v1"));
+    let last = body["messages"][2]["content"].as_array().expect("blocks").last().expect("one").clone();
+    assert_eq!((&body["system"][0]["cache_control"], &last["cache_control"]), (&mark, &mark));
+    let marks = body.to_string().matches("cache_control").count();
+    assert_eq!(marks, 2, "the provider takes four at most");
+    let body = openai::body(&question(), &at("https://openrouter.ai/api/v1"));
+    let marked = |at: usize| body["messages"][at]["content"][0]["cache_control"] == mark;
+    assert!(marked(0) && marked(4), "{body}");
+    assert!(
+        !openai::body(&question(), &at("https://gateway.example/v1")).to_string().contains("cache_control")
+    );
 }

@@ -336,6 +336,9 @@ async fn the_providers_last_count_says_how_much_fits() {
     run(&agent, asks(&"x".repeat(150))).await;
     let recorder = run(&agent, turns()).await;
     assert_eq!(recorder.compacted.lock().unwrap().as_slice(), [("in short".to_owned(), TurnId(2))]);
+    let reported = recorder.reported.lock().unwrap();
+    let bills = reported.iter().filter(|progress| matches!(progress, Progress::Usage(_)));
+    assert_eq!(bills.count(), 2, "the summary is on the bill");
 }
 
 #[tokio::test(start_paused = true)]
