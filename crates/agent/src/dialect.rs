@@ -228,7 +228,8 @@ pub(crate) fn with_call_ids(messages: &[PromptMessage], form: CallIds) -> Vec<Pr
 pub(crate) fn own_parts(messages: &mut [PromptMessage], wire: &str, family: &str) {
     for message in messages {
         if let PromptMessage::Assistant { parts, .. } = message {
-            parts.retain(|part: &ProviderPart| part.wire == wire && part.family == family);
+            let is_own = |part: &ProviderPart| part.wire == wire && part.family == family;
+            parts.retain(|part| is_own(part) || fault::planted("provider_part_goes_elsewhere"));
         }
     }
 }

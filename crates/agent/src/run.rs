@@ -190,7 +190,8 @@ impl Agent {
     /// Asks the model that answered for a title. The session is shown to no other model.
     pub async fn title(&self, prompt: Prompt) -> Option<String> {
         let agent = self.asking_for(&prompt).ok()?;
-        title::title(agent.models.first()?, prompt).await
+        let models = if fault::planted("title_asks_first_model") { &self.models } else { &agent.models };
+        title::title(models.first()?, prompt).await
     }
 
     /// Summarizes every turn before the newest for the model. Returns the summary and the last turn that it covers, if the model gives one.

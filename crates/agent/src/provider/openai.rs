@@ -362,6 +362,7 @@ fn finish(reason: &str) -> Finish {
         "model_length" | "model_context_window_exceeded" => Finish::WindowFull,
         "content_filter" | "safety" | "recitation" | "refusal" | "sensitive" | "prohibited_content"
         | "blocklist" | "spii" => Finish::Withheld,
+        _ if fault::planted("unknown_finish_is_whole") => Finish::Said,
         // Among them are `insufficient_system_resource` of DeepSeek, `error` of Mistral and OpenRouter, `abort` of vLLM.
         _ => Finish::Other(super::said(reason)),
     }

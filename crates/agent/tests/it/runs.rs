@@ -28,6 +28,10 @@ enum Answer {
     Calls(&'static str, &'static str),
     /// A call with a signature.
     Signed,
+    /// Text, and this reason for its end.
+    Ends(&'static str, &'static str),
+    /// Text, and then the connection is cut.
+    Cut(&'static str),
     /// A signature, and then the connection is cut.
     SignedAndCut,
     Status(u16, Option<u64>),
@@ -73,6 +77,8 @@ impl Transport for Scripted {
                 let pieces = chunk(details("one "), Value::Null) + &chunk(details("two"), Value::Null);
                 (200, None, pieces + &chunk(json!({ "tool_calls": [call] }), json!("tool_calls")))
             }
+            Answer::Ends(text, reason) => (200, None, chunk(json!({ "content": text }), json!(reason))),
+            Answer::Cut(text) => (200, None, chunk(json!({ "content": text }), Value::Null)),
             Answer::SignedAndCut => {
                 let details =
                     json!({ "reasoning": "hm", "reasoning_details": [{ "type": "t", "text": "lost" }] });
@@ -82,7 +88,7 @@ impl Transport for Scripted {
                 (status, wait, json!({ "error": { "message": "no" } }).to_string())
             }
         };
-        let is_cut = status != 200 || body.contains("lost");
+        let is_cut = status != 200 || matches!(answer, Answer::Cut(_) | Answer::SignedAndCut);
         let body = if is_cut { body } else { format!("{body}data: {bill}\n\ndata: [DONE]\n\n") };
         let body = stream::iter([Ok::<_, Broken>(Bytes::from(body))]).boxed();
         std::future::ready(Ok(Reply { status, retry_after: wait.map(Duration::from_secs), body })).boxed()
@@ -247,7 +253,7 @@ async fn tools_are_done_and_their_outcome_shown_to_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_the_provider_understands_is_kept_and_goes_back_to_its_family_alone() {
+async fn c25_provider_parts_are_kept_and_go_back_to_their_family_alone() {
     let provider = Scripted::new(&[Answer::SignedAndCut, Answer::Signed, Answer::Says("noon")]);
     let mut agent = agent(&provider);
     agent.models[0].provider.dialect = LearnedDialect::new(Dialect::of("http://a.example/v1", "m"));
@@ -661,4 +667,42 @@ async fn the_model_that_a_message_names_is_asked_and_one_that_is_gone_is_told() 
     let gone = run(&agent, naming("retired")).await;
     assert!(gone.failure().unwrap().contains("`retired` is no longer offered"));
     assert_eq!((first.asked().len(), second.asked().len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn c24_only_a_known_end_completes_an_answer() {
+    for reason in ["insufficient_system_resource", "error", "model_length", "abort", "eclipse"] {
+        let provider = Scripted::new(&[Answer::Ends("Half of the ans", reason)]);
+        let recorder = run(&agent(&provider), asks("hello")).await;
+        let told = recorder.failure().unwrap_or_else(|| panic!("{reason} is taken for a whole answer"));
+        assert!(told.contains("incomplete") && told.contains("Continue"), "{reason}: {told}");
+        assert!(told.contains(reason) || reason == "model_length", "{reason}: {told}");
+        assert_eq!(recorder.text.lock().unwrap().as_str(), "Half of the ans");
+    }
+    let provider = Scripted::new(&[Answer::Ends("All of it.", "stop")]);
+    assert_eq!(run(&agent(&provider), asks("hello")).await.failure(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c27_text_that_arrived_is_not_asked_for_again() {
+    let provider = Scripted::new(&[Answer::Cut("Half of the ans"), Answer::Says("Half of the answer.")]);
+    let recorder = run(&agent(&provider), asks("hello")).await;
+    assert_eq!(recorder.text.lock().unwrap().as_str(), "Half of the ans");
+    assert!(recorder.failure().unwrap().contains("cut off"));
+    assert_eq!(provider.asked().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c28_a_title_comes_from_the_model_that_answered() {
+    let (cloud, local) = (Scripted::new(&[Answer::Says("Cloud")]), Scripted::new(&[Answer::Says("Local")]));
+    let mut both = agent(&cloud);
+    let mut second = agent(&local).models.remove(0);
+    second.name = "local".to_owned();
+    both.models.push(second);
+    let mut prompt = asks("something private");
+    if let PromptMessage::User(message) = &mut prompt.messages[0] {
+        message.model = Some("local".to_owned());
+    }
+    assert_eq!(both.title(prompt).await.as_deref(), Some("Local"));
+    assert_eq!((cloud.asked().len(), local.asked().len()), (0, 1));
 }

@@ -169,6 +169,20 @@ async fn a_stream_that_falls_silent_is_cut() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn c26_comments_keep_an_answer_alive() {
+    for Recorded { name, bytes, decoder } in recorded() {
+        let comments = stream::iter(0..20).then(|_| async {
+            tokio::time::sleep(AnswerLimits::default().silence_max / 2).await;
+            Ok(Bytes::from_static(b": still working\n\n"))
+        });
+        let answer = stream::iter([Ok(Bytes::copy_from_slice(&bytes))]);
+        let (deltas, error) = read_stream(comments.chain(answer), decoder()).await;
+        assert_eq!(error, None, "{name}");
+        assert!(matches!(deltas.last(), Some(Delta::End(_))), "{name}: {deltas:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_stream_without_end_is_cut_at_its_limit() {
     let piece: &[u8] = b"data: {\"choices\":[{\"delta\":{\"content\":\"more \"}}]}\n\n";
