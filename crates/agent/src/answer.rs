@@ -109,17 +109,17 @@ impl Heard {
 
 /// The body of a reply.
 enum Source {
-    /// Nothing but white space came yet.
+    /// Only white space arrived so far.
     Unknown(BoxStream<'static, Result<Bytes, Broken>>),
     Events(BoxStream<'static, Result<Sse, String>>),
-    /// A document that is no stream of events, as far as it came.
+    /// A body that is not a stream, so far.
     Document(BoxStream<'static, Result<Bytes, Broken>>, Vec<u8>),
 }
 
 /// What came next from a body.
 enum Arrived {
     Event(Sse),
-    /// Bytes that are no event yet.
+    /// Bytes of an incomplete event.
     Bytes(Bytes),
     End,
 }

@@ -1,5 +1,4 @@
-//! What a model accepts, as data: providers speak the same wire formats with different words. Each entry is found by the
-//! address and the name of the model; what a provider refuses by name corrects it.
+//! Request options by model, looked up by address and model name, and corrected when a provider rejects a parameter by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -117,7 +116,7 @@ impl Dialect {
         dialect
     }
 
-    /// Believes a refusal that names something that was sent. Returns what to do differently, if anything.
+    /// Returns the corrected dialect and the change for the log, if `refusal` names a parameter that was sent.
     fn corrected(&self, refusal: &str) -> Option<(Self, &'static str)> {
         let told = refusal.to_lowercase();
         let names = |field: &str| {
@@ -126,27 +125,27 @@ impl Dialect {
         let refuses_tools = ["does not support tools", "does not support tool", "tools are not supported"];
         if self.output_limit == OutputLimit::MaxTokens && names("max_completion_tokens") {
             let output_limit = OutputLimit::MaxCompletionTokens;
-            return Some((Self { output_limit, ..self.clone() }, "sending max_completion_tokens"));
+            return Some((Self { output_limit, ..self.clone() }, "use max_completion_tokens"));
         }
         if self.output_limit == OutputLimit::MaxCompletionTokens && names("max_completion_tokens") {
             let output_limit = OutputLimit::MaxTokens;
-            return Some((Self { output_limit, ..self.clone() }, "sending max_tokens"));
+            return Some((Self { output_limit, ..self.clone() }, "use max_tokens"));
         }
         if self.cache_marks && names("cache_control") {
-            return Some((Self { cache_marks: false, ..self.clone() }, "not marking what to cache"));
+            return Some((Self { cache_marks: false, ..self.clone() }, "omit cache_control"));
         }
         if names("reasoning_effort") {
-            let (effort_with_tools, lesson) = match self.effort_with_tools {
-                None => (Some("none"), "asking for no effort beside tools"),
-                Some(_) => (None, "not asking for an effort"),
+            let (effort_with_tools, change) = match self.effort_with_tools {
+                None => (Some("none"), "reasoning_effort=none with tools"),
+                Some(_) => (None, "omit reasoning_effort"),
             };
-            return Some((Self { effort_with_tools, ..self.clone() }, lesson));
+            return Some((Self { effort_with_tools, ..self.clone() }, change));
         }
         if self.usage_option && (names("stream_options") || names("include_usage")) {
-            return Some((Self { usage_option: false, ..self.clone() }, "not asking for the usage"));
+            return Some((Self { usage_option: false, ..self.clone() }, "omit stream_options"));
         }
         if self.tools && refuses_tools.iter().any(|phrase| told.contains(phrase)) {
-            return Some((Self { tools: false, ..self.clone() }, "offering no tools"));
+            return Some((Self { tools: false, ..self.clone() }, "omit tools"));
         }
         None
     }
@@ -167,8 +166,8 @@ impl LearnedDialect {
 
     /// Corrects the dialect after a refusal. Returns whether asking again makes sense.
     pub(crate) fn learn(&self, asked: &Dialect, refusal: &str) -> bool {
-        let Some((corrected, lesson)) = asked.corrected(refusal) else { return false };
-        tracing::info!(lesson, refusal, "the provider refused a parameter; corrected for this model");
+        let Some((corrected, change)) = asked.corrected(refusal) else { return false };
+        tracing::info!(change, refusal, "unsupported parameter; adjusting later requests");
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
         true
     }

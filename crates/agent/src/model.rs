@@ -44,7 +44,7 @@ pub struct Density(Arc<Counted>);
 #[derive(Debug)]
 struct Counted {
     bytes_per_1000_tokens: AtomicU64,
-    /// Bytes that the provider accepts at most, as far as refusals told.
+    /// Largest prompt in bytes that the provider accepts, learned from refusals.
     accepted_bytes_max: AtomicUsize,
 }
 

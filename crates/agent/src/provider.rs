@@ -286,13 +286,13 @@ pub enum Finish {
     Other(String),
 }
 
-/// Why a provider asks to be asked later.
+/// The reason for an error that a retry may solve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BusyKind {
     RateLimit,
     /// It is overloaded or out of order.
     Overloaded,
-    /// It was not reached.
+    /// The provider could not be reached.
     Network,
 }
 

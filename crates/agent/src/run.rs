@@ -176,7 +176,7 @@ impl Agent {
         let step = Step { agent: self, sink, spent, calls_before };
         let end = step.run(self.question(messages)).await?;
         let StepEnd::TooLong(reason) = &end else { return Ok(end) };
-        tracing::info!(reason, "the prompt is too long for the provider; compacting");
+        tracing::info!(reason, "prompt too long, compacting");
         let since = messages.split_off(prompt.messages.len());
         // The last message may have grown meanwhile.
         prompt.messages = std::mem::take(messages);

@@ -232,7 +232,7 @@ impl<S: Sink> Step<'_, S> {
             Delta::Part { place, kind, data } => {
                 let size_bytes: usize = said.parts.iter().map(|part| part.data.len()).sum();
                 if size_bytes + data.len() > PARTS_BYTES_MAX {
-                    tracing::warn!(kind, bytes = data.len(), "provider part too large; dropped");
+                    tracing::warn!(kind, bytes = data.len(), "provider part dropped, step limit reached");
                     return Ok(());
                 }
                 let call = place.and_then(|place| said.calls.iter().find(|call| call.place == place));
@@ -263,7 +263,8 @@ fn ended(finish: Finish, said: Answered, output_tokens_max: u32) -> StepEnd {
             StepEnd::Failed(text.to_owned())
         }
         Finish::Withheld => {
-            let text = "The provider kept back the rest of the answer. Everything above is kept.";
+            let text = "The provider's content filter stopped the answer. Everything above is saved. Edit your message, or \
+                choose another model.";
             StepEnd::Failed(text.to_owned())
         }
         Finish::Other(reason) => StepEnd::Failed(format!(
@@ -320,7 +321,7 @@ fn refused(kind: RefusalKind) -> &'static str {
         RefusalKind::UnknownModel => "The provider doesn't know this model",
         RefusalKind::Policy => "The provider's rules don't allow this content",
         RefusalKind::Parameter => "The provider rejected a parameter",
-        RefusalKind::NotAModel => "The provider didn't answer as a model does",
+        RefusalKind::NotAModel => "Unexpected response from the provider",
         RefusalKind::Other => "The provider rejected the request",
     }
 }

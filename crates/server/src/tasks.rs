@@ -169,7 +169,7 @@ impl Tasks {
         if made.attachments_damaged > 0 {
             let count = made.attachments_damaged;
             told += &format!(
-                " Attachments missing or damaged, and not in the backup: {count}. Choose Verify now to list them."
+                " The backup lacks {count} attachments that are missing or damaged. Choose Verify now to list them."
             );
         }
         Ok((TaskState::Done, told))

@@ -76,7 +76,7 @@ pub enum BackupError {
     Nothing(PathBuf),
     #[error("{path} is not a whole backup: {reason}", path = .0.display(), reason = .1)]
     NotWhole(PathBuf, String),
-    #[error("nothing was backed up, because {} is damaged; keep your older backups: {reason}", path.display())]
+    #[error("no backup was made; keep your older backups: {} is damaged: {reason}", path.display())]
     Damaged { path: PathBuf, reason: String },
     #[error("{0}")]
     Refused(String),

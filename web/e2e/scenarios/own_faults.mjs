@@ -125,12 +125,12 @@ export const ownFaults = {
       }),
     );
     await say(page, "say 2 of avocet");
-    await page.getByText("Couldn't send yet: Broken.").waitFor();
+    await page.getByText("Not sent yet. Broken.").waitFor();
     await open(page, world, healthy);
     await say(page, "say 2 of plover");
     await shows(page, 2, "plover");
     await open(page, world, failing);
-    await page.getByText("Couldn't send yet: Broken.").waitFor();
+    await page.getByText("Not sent yet. Broken.").waitFor();
     await page.getByRole("button", { name: "Edit", exact: true }).click();
     await until("it is back", async () => (await field(page).inputValue()) === "say 2 of avocet");
     await page.unrouteAll();

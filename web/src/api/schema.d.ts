@@ -5957,7 +5957,7 @@ export interface operations {
             query?: {
                 /** @description Turns before this one; the newest if left out. */
                 before?: number;
-                /** @description Turns, at most 100; 20 if left out. A page of long turns holds fewer. Page until a page is empty. */
+                /** @description Maximum number of turns, at most 100; 20 if left out. A page of long turns holds fewer; only an empty page is the last. */
                 count?: number;
             };
             header?: never;

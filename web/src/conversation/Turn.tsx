@@ -238,8 +238,10 @@ export function WaitingTurn({ message, lost = false }: { message: Waiting; lost?
 function unsentWords({ problem, retryAt }: Trouble, now: number): string {
   const seconds = Math.max(0, Math.ceil((retryAt - now) / 1_000));
   if (problem === undefined)
-    return i18n.t("Couldn't send yet. Saved on this device. Retrying in {seconds} s.", { seconds });
-  return i18n.t("Couldn't send yet: {problem} Saved on this device. Retrying in {seconds} s.", {
+    return i18n.t("Not sent yet. Your message is saved on this device. Retrying in {seconds} s.", {
+      seconds,
+    });
+  return i18n.t("Not sent yet. {problem} Your message is saved on this device. Retrying in {seconds} s.", {
     problem,
     seconds,
   });

@@ -12,7 +12,7 @@ export function retryWords(reason: Reason, seconds: number): string {
     case "rate_limit":
       return i18n.t("The provider's rate limit was reached. Retrying in {seconds} s.", { seconds });
     case "overloaded":
-      return i18n.t("The provider is overloaded or failing. Retrying in {seconds} s.", { seconds });
+      return i18n.t("The provider is overloaded or unavailable. Retrying in {seconds} s.", { seconds });
     case "network":
       return i18n.t("The provider can't be reached. Retrying in {seconds} s.", { seconds });
     case "silent":

@@ -56,9 +56,7 @@ export function ViewFailed({ error, retry }: Failure) {
   return (
     <div className="failed" role="alert">
       <p>
-        {i18n.t(
-          "Something went wrong on this page. Your messages and drafts are saved. Reload it or try again.",
-        )}
+        {i18n.t("Something went wrong. Your messages and drafts are saved. Try again, or reload the page.")}
       </p>
       <div className="do">
         <button type="button" className="btn pri" onClick={() => location.reload()}>

@@ -52,7 +52,7 @@ export default function SignOut({ unsent, close }: { unsent: Unsent; close: () =
       </ul>
       <p>
         {i18n.t(
-          "If you keep it, you'll find it here when you sign in again. Anyone with access to this browser's files can read it.",
+          "Kept data is here when you sign in again, but anyone with access to this browser's files can read it. Deleted data can't be recovered.",
         )}
       </p>
     </Dialog>

@@ -39,7 +39,7 @@ export function SaveLine() {
         <b>
           <CloudOff aria-hidden="true" /> {i18n.t("Some messages were rejected")}
         </b>
-        <span>{i18n.t("Open their sessions to edit or delete them.")}</span>
+        <span>{i18n.t("Open the sessions to edit or delete the rejected messages.")}</span>
       </div>
     );
   }

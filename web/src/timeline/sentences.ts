@@ -101,7 +101,7 @@ const SENTENCES: Sentences = {
         wrote: countOf(usage.output_tokens),
       }),
     ),
-  provider_part_added: () => agent(i18n.t("The provider sent data for its own use.")),
+  provider_part_added: () => agent(i18n.t("The provider attached data for later requests.")),
   retry_scheduled: ({ reason, wait_ms }) => trouble(retryWords(reason, Math.ceil(wait_ms / 1000))),
   run_ended: ({ end }) => endedWords(end),
   recovery_attempted: ({ attempts }) =>

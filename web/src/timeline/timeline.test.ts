@@ -50,7 +50,7 @@ const TOLD: Record<string, [said: object, words: string]> = {
   ],
   provider_part_added: [
     { run: 1, part: { wire: "messages", family: "f", kind: "thinking", data: "{}" } },
-    "The provider sent data for its own use.",
+    "The provider attached data for later requests.",
   ],
   retry_scheduled: [
     { run: 1, reason: "rate_limit", error: "HTTP 429", wait_ms: 20_000 },

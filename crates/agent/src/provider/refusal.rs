@@ -132,9 +132,9 @@ pub(crate) fn document(text: &str, decoder: &mut dyn Decoder) -> Result<Vec<Delt
     let Ok(parsed) = serde_json::from_str::<Value>(text) else {
         let is_page = text.trim_start().starts_with('<');
         let reason = if is_page {
-            "the address answers with a web page instead of a model's answer; check the address".to_owned()
+            "the URL returned a web page, not an API response; check the model's address".to_owned()
         } else {
-            format!("the reply is not what a model answers: {}", said(text.trim()))
+            said(text.trim())
         };
         return Err(ProviderError::Refused { kind: RefusalKind::NotAModel, reason });
     };
@@ -146,10 +146,9 @@ pub(crate) fn document(text: &str, decoder: &mut dyn Decoder) -> Result<Vec<Delt
             other => other,
         });
     }
-    decoder.document(&parsed).ok_or_else(|| ProviderError::Refused {
-        kind: RefusalKind::NotAModel,
-        reason: format!("the reply is not what a model answers: {}", said(text.trim())),
-    })
+    decoder
+        .document(&parsed)
+        .ok_or_else(|| ProviderError::Refused { kind: RefusalKind::NotAModel, reason: said(text.trim()) })
 }
 
 /// What a provider says about an error.

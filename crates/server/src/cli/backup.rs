@@ -25,7 +25,7 @@ pub(crate) fn make(config: &Config, to: &Path) -> anyhow::Result<ExitCode> {
     }
     if made.attachments_damaged > 0 {
         remark(&format!(
-            "{} attachments are missing or damaged and are not in the backup. Run `everturn verify` to list them.",
+            "The backup lacks {} attachments that are missing or damaged. Run `everturn verify` to list them.",
             made.attachments_damaged
         ));
     }

@@ -78,11 +78,11 @@ pub(crate) fn repair(config: &Config) -> anyhow::Result<ExitCode> {
         let (id, kept, set_aside) = (session.session, session.kept, session.set_aside);
         match &session.aside {
             Some(aside) => say(&format!(
-                "{id}: last entry kept {kept}; entries set aside {set_aside}: {}\n",
+                "{id}: set aside {set_aside} damaged entries in {}; the log now ends at entry {kept}\n",
                 aside.display()
             ))?,
             None if set_aside > 0 => say(&format!(
-                "{id}: last entry kept {kept}; entries set aside with a session that shares them {set_aside}\n"
+                "{id}: set aside {set_aside} entries in the file of a session that shares them; the log now ends at entry {kept}\n"
             ))?,
             None => say(&format!("{id}: no entry was damaged; list, turns and search were rebuilt\n"))?,
         }

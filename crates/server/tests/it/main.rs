@@ -17,6 +17,7 @@ mod passkeys;
 mod peer;
 mod people;
 mod posting;
+mod providers;
 mod remembering;
 mod selftest;
 mod settings;

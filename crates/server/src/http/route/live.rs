@@ -64,8 +64,8 @@ enum Asked {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Told<'a> {
-    /// The server's build and the version of its state format. A page of another build should be reloaded. A page with
-    /// another `shape` must not fold these states.
+    /// The server's build and the version of its state format. A page of another build should be reloaded. A page built
+    /// for another `shape` must ignore snapshots and ask for a reload.
     Hello {
         build: &'static str,
         shape: u32,

@@ -30,7 +30,7 @@ pub(crate) fn add(gate: Gate) -> Gate {
 struct PageAsked {
     /// Turns before this one; the newest if left out.
     before: Option<u64>,
-    /// Turns, at most 100; 20 if left out. A page of long turns holds fewer. Page until a page is empty.
+    /// Maximum number of turns, at most 100; 20 if left out. A page of long turns holds fewer; only an empty page is the last.
     count: Option<usize>,
 }
 
