@@ -236,7 +236,8 @@ impl Reading {
             let deltas = match self.arrived().await {
                 Err(silence) => self.over(ProviderError::Silent { seconds: silence.as_secs() }),
                 Ok(Err(reason)) => self.over(ProviderError::Cut { reason }),
-                Ok(Ok(arrived)) => self.take(arrived),
+                // What can't be read behind a whole answer takes nothing from it.
+                Ok(Ok(arrived)) => self.take(arrived).or_else(|error| self.over(error)),
             };
             match deltas {
                 Ok(deltas) => self.waiting.extend(deltas),

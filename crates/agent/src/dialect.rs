@@ -167,7 +167,7 @@ impl LearnedDialect {
     /// Corrects the dialect after a refusal. Returns whether asking again makes sense.
     pub(crate) fn learn(&self, asked: &Dialect, refusal: &str) -> bool {
         let Some((corrected, change)) = asked.corrected(refusal) else { return false };
-        tracing::info!(change, refusal, "unsupported parameter; adjusting later requests");
+        tracing::info!(change, "unsupported parameter; adjusting later requests");
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
         true
     }

@@ -23,6 +23,9 @@ const REFUSAL_MAX: Duration = Duration::from_secs(10);
 /// Bytes of a refusal that are read to find those words.
 const REFUSAL_BYTES_MAX: usize = 16 * 1024;
 
+/// Bytes of one part that only its provider understands.
+const PART_BYTES_MAX: usize = 1024 * 1024;
+
 /// Times that one question is asked again without what was refused by name.
 const CORRECTIONS_MAX: usize = 3;
 
@@ -200,7 +203,11 @@ fn without(error: ProviderError, key: Option<&ApiKey>) -> ProviderError {
 
 /// A provider's words, within bounds and without characters that a terminal would act on.
 pub(crate) fn said(text: &str) -> String {
-    let visible = text.chars().map(|character| if character.is_control() { ' ' } else { character });
+    let acts = |character: char| {
+        let turns_text = matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        character.is_control() || turns_text
+    };
+    let visible = text.chars().map(|character| if acts(character) { ' ' } else { character });
     let mut words: String = visible.take(SAID_MAX).collect();
     if text.chars().nth(SAID_MAX).is_some() {
         words.push('…');
@@ -332,6 +339,19 @@ pub enum ProviderError {
     /// What came is not what the wire format says.
     #[error("the provider sent something unreadable: {reason}")]
     Unreadable { reason: String },
+}
+
+impl ProviderError {
+    /// Returns the cause in the provider's words, or in ours if it has none.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Busy { reason, .. }
+            | Self::Refused { reason, .. }
+            | Self::Cut { reason }
+            | Self::Unreadable { reason } => reason.clone(),
+            Self::Silent { .. } => self.to_string(),
+        }
+    }
 }
 
 /// How the status of a reply that is no answer begins its reason.

@@ -175,8 +175,8 @@ impl Agent {
     ) -> Result<StepEnd, Over> {
         let step = Step { agent: self, sink, spent, calls_before };
         let end = step.run(self.question(messages)).await?;
-        let StepEnd::TooLong(reason) = &end else { return Ok(end) };
-        tracing::info!(reason, "prompt too long, compacting");
+        let StepEnd::TooLong(_) = &end else { return Ok(end) };
+        tracing::info!(model = %self.model().name, "prompt too long, compacting");
         let since = messages.split_off(prompt.messages.len());
         // The last message may have grown meanwhile.
         prompt.messages = std::mem::take(messages);
@@ -219,6 +219,11 @@ impl Agent {
             covered = Some((summary, compaction.through));
         }
         covered
+    }
+
+    /// Whether a question, cut where it may be cut, fits the model's window as far as can be told.
+    pub(crate) fn fits(&self, question: &Question) -> bool {
+        self.window().takes(&question.messages)
     }
 
     fn window(&self) -> Window {

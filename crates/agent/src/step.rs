@@ -14,6 +14,9 @@ use crate::provider::{BusyKind, Delta, Finish, ProviderError, Question, RefusalK
 use crate::retry::{self, Streamed};
 use crate::run::{Agent, Over, Sink};
 
+const TOO_LARGE: &str = "Your message is larger than the model's window. It is saved: choose a model with a larger window, \
+    or undo it and send less at once.";
+
 /// Bytes of the parts of one step that only its provider understands.
 const PARTS_BYTES_MAX: usize = 1024 * 1024;
 
@@ -77,6 +80,9 @@ impl<S: Sink> Step<'_, S> {
     /// Asks, and asks on until there is an answer or no sense in asking.
     pub(crate) async fn run(mut self, mut question: Question) -> Result<StepEnd, Over> {
         let model = self.agent.model();
+        if !self.agent.fits(&question) {
+            return Ok(StepEnd::TooLong(TOO_LARGE.to_owned()));
+        }
         // The answer may have begun before this step: it goes on from there.
         let begun = question.messages.pop_if(
             |last| matches!(last, PromptMessage::Assistant { text, calls, .. } if calls.is_empty() && !text.is_empty()),
@@ -128,8 +134,7 @@ impl<S: Sink> Step<'_, S> {
             }
             match retry::pause(&error, tries, streamed, retry::chance()) {
                 Some(pause) => {
-                    self.announce(&error, pause).await?;
-                    tracing::info!(model = %model.name, %error, tries, seconds = pause.as_secs_f64(), "retrying");
+                    self.announce(&error, tries, pause).await?;
                     tokio::time::sleep(pause).await;
                 }
                 None => return Ok(StepEnd::Failed(failure(&error))),
@@ -184,7 +189,7 @@ impl<S: Sink> Step<'_, S> {
     }
 
     /// Reports that the request is sent again after a pause.
-    async fn announce(&self, error: &ProviderError, pause: Duration) -> Result<(), Over> {
+    async fn announce(&self, error: &ProviderError, tries: u32, pause: Duration) -> Result<(), Over> {
         let reason = match error {
             ProviderError::Busy { kind: BusyKind::RateLimit, .. } => RetryReason::RateLimit,
             ProviderError::Busy { kind: BusyKind::Overloaded, .. } => RetryReason::Overloaded,
@@ -195,7 +200,17 @@ impl<S: Sink> Step<'_, S> {
             }
         };
         let wait_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        let retry = Progress::Retry { reason, error: error.to_string(), wait_ms, request: None };
+        let model = self.agent.model().name.as_str();
+        // The provider's words may quote the prompt: they belong to the session's log alone.
+        tracing::warn!(
+            model,
+            ?reason,
+            status = error.status(),
+            tries,
+            wait_ms,
+            "provider request failed, retrying"
+        );
+        let retry = Progress::Retry { reason, error: error.reason(), wait_ms, request: None };
         self.sink.report(retry).await.map(drop)
     }
 
@@ -255,6 +270,9 @@ impl<S: Sink> Step<'_, S> {
 /// Returns how a step ended whose answer has an end.
 fn ended(finish: Finish, said: Answered, output_tokens_max: u32) -> StepEnd {
     match finish {
+        Finish::Calls if said.calls.is_empty() => {
+            ended(Finish::Other("tool calls without a call".to_owned()), said, output_tokens_max)
+        }
         Finish::Said | Finish::Calls => StepEnd::Answered(said),
         Finish::Length => StepEnd::OutputLimit { tokens: output_tokens_max.into() },
         Finish::WindowFull => {

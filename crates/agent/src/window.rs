@@ -11,6 +11,8 @@ const FULL_PERCENT: usize = 75;
 const KEPT_PERCENT: usize = 40;
 /// What stays of a result that had to be shortened.
 const RESULT_BYTES_KEPT: usize = 500;
+/// Stands for the beginning of a text that was cut.
+const CUT: &str = "[the beginning was left out]\n";
 /// Room for a model that thinks first.
 const SUMMARY_TOKENS_MAX: u32 = 4_096;
 const SUMMARY_BYTES_MAX: usize = 16 * 1024;
@@ -46,6 +48,11 @@ impl Window {
     /// Bytes of a summary that are kept, whatever a model says.
     pub(crate) fn summary_bytes(self) -> usize {
         (self.0 / 4).min(SUMMARY_BYTES_MAX)
+    }
+
+    /// Whether messages fit. The estimate of bytes per token is cautious, so a third more is tried.
+    pub(crate) fn takes(self, messages: &[PromptMessage]) -> bool {
+        size_bytes(messages) <= self.0.saturating_add(self.0 / 3)
     }
 
     fn kept_bytes(self) -> usize {
@@ -133,13 +140,22 @@ impl Compaction {
     }
 }
 
-/// The hard cap: whatever the session holds, what is sent fits the window.
+/// The hard cap: whatever the session holds, what is sent fits the window, unless the newest message alone does not.
 pub(crate) fn fit(messages: &mut Vec<PromptMessage>, window: Window) {
-    shorten(messages, window.0);
+    leave_out(messages, window.0);
+    let newest = messages.iter().rposition(|message| matches!(message, PromptMessage::User(_)));
+    cut(messages, newest.unwrap_or(0), window.0);
 }
 
-/// Shortens old results, then drops the oldest messages, then cuts the oldest text that is left.
+/// Shortens what is to be summarized until it fits.
 fn shorten(messages: &mut Vec<PromptMessage>, room_bytes: usize) {
+    leave_out(messages, room_bytes);
+    let end = messages.len();
+    cut(messages, end, room_bytes);
+}
+
+/// Shortens old results, then drops the oldest messages.
+fn leave_out(messages: &mut Vec<PromptMessage>, room_bytes: usize) {
     let mut excess = size_bytes(messages).saturating_sub(room_bytes);
     for message in messages.iter_mut() {
         if excess == 0 {
@@ -154,8 +170,7 @@ fn shorten(messages: &mut Vec<PromptMessage>, room_bytes: usize) {
             excess = excess.saturating_sub(before.saturating_sub(content.len()));
         }
     }
-    // The summary stays: it stands for more than any other message.
-    let summary = usize::from(matches!(messages.first(), Some(PromptMessage::Summary(_))));
+    let summary = summaries(messages);
     // The turns begin with something said to the model, never with an answer or a result.
     while size_bytes(messages) > room_bytes && messages.len() > summary + 1 {
         let later = messages.iter().skip(summary + 1);
@@ -164,11 +179,31 @@ fn shorten(messages: &mut Vec<PromptMessage>, room_bytes: usize) {
         };
         messages.drain(summary..=summary + next);
     }
-    let excess = size_bytes(messages).saturating_sub(room_bytes);
-    if excess > 0
-        && let Some(PromptMessage::User(message)) = messages.get_mut(summary)
-    {
-        let start = message.text.ceil_char_boundary(excess.min(message.text.len()));
-        message.text = format!("[the beginning was left out]\n{}", &message.text[start..]);
+}
+
+/// The summary stays: it stands for more than any other message.
+fn summaries(messages: &[PromptMessage]) -> usize {
+    usize::from(matches!(messages.first(), Some(PromptMessage::Summary(_))))
+}
+
+/// Cuts the texts of the messages before `end`, oldest first, until all messages fit.
+fn cut(messages: &mut [PromptMessage], end: usize, room_bytes: usize) {
+    let mut excess = size_bytes(messages).saturating_sub(room_bytes);
+    let summary = summaries(messages);
+    for message in messages.iter_mut().take(end).skip(summary) {
+        let text = match message {
+            PromptMessage::User(message) => &mut message.text,
+            PromptMessage::Assistant { text, .. } => text,
+            PromptMessage::Summary(_) | PromptMessage::Note(_) | PromptMessage::Result { .. } => continue,
+        };
+        if excess == 0 {
+            return;
+        }
+        let before = text.len();
+        if before > CUT.len() {
+            let start = text.ceil_char_boundary((excess + CUT.len()).min(before));
+            *text = format!("{CUT}{}", &text[start..]);
+            excess = excess.saturating_sub(before - text.len());
+        }
     }
 }

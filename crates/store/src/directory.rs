@@ -187,12 +187,17 @@ impl DataDirectory {
     /// Enters a directory for repair: its write-ahead logs may be missing or damaged.
     ///
     /// # Errors
-    /// Returns an error if another process uses the directory, or if a database that existed is missing or empty.
+    /// Returns an error if another process uses the directory, if a database that existed is missing or empty, or if the database
+    /// of users is truncated.
     pub fn enter_to_repair(path: &Path, logs: LogsAt) -> Result<Self, OpenStoreError> {
         let lock = take_lock(path)?;
         let mut lost = Vec::new();
         for database in logs.databases() {
             check_files(&lock, path, *database)?;
+            if *database == Database::People {
+                // Repair cannot bring back missing pages, and opening the file would hide that they are missing.
+                check_size(path, *database)?;
+            }
             let log = database.log(path);
             lost.extend(lost_log(&lock, &log, *database)?.map(|_| log));
         }
@@ -243,6 +248,19 @@ impl DataDirectory {
     /// Write-ahead logs that are missing, empty or cut short, if the directory was entered for repair.
     pub fn lost_logs(&self) -> &[PathBuf] {
         &self.0.lost
+    }
+
+    /// Returns what SQLite finds wrong with the database of users, if anything.
+    ///
+    /// # Errors
+    /// Returns an error if the database can't be opened.
+    pub fn damage_of_people(&self) -> Result<Option<String>, OpenStoreError> {
+        let Some(people) = self.look(Database::People)? else { return Ok(None) };
+        let found = people.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+        Ok(match found {
+            Ok(found) => (found != "ok").then_some(found),
+            Err(error) => Some(error.to_string()),
+        })
     }
 
     /// Whether another process uses the directory.

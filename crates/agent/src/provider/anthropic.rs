@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use session::{PromptMessage, ProviderPart, Usage};
 
-use super::{Decoder, Delta, Ending, Finish, ProviderError, Question, refusal};
+use super::{Decoder, Delta, Ending, Finish, PART_BYTES_MAX, ProviderError, Question, refusal};
 use crate::dialect::{CallIds, Dialect, with_call_ids};
 
 /// The body of a question. Messages of one side in a row are one message there.
@@ -118,7 +118,7 @@ struct Event {
     message: Option<Value>,
     content_block: Option<Block>,
     delta: Option<Piece>,
-    usage: Option<Counts>,
+    usage: Option<Value>,
     error: Option<Value>,
 }
 
@@ -143,12 +143,25 @@ struct Piece {
     stop_reason: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default)]
 struct Counts {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
+}
+
+impl Counts {
+    /// Reads counts; what is no count is left out.
+    fn read(usage: &Value) -> Option<Self> {
+        let count = |name: &str| usage[name].as_u64();
+        usage.is_object().then(|| Self {
+            input_tokens: count("input_tokens"),
+            output_tokens: count("output_tokens"),
+            cache_read_input_tokens: count("cache_read_input_tokens"),
+            cache_creation_input_tokens: count("cache_creation_input_tokens"),
+        })
+    }
 }
 
 /// Reads the events of one answer.
@@ -200,6 +213,8 @@ impl Events {
             thinking.text.push_str(piece.thinking.as_deref().unwrap_or_default());
             thinking.signature.push_str(piece.signature.as_deref().unwrap_or_default());
         }
+        // What is too large to be kept is not gathered either.
+        self.thinking.take_if(|thinking| thinking.text.len() + thinking.signature.len() > PART_BYTES_MAX);
     }
 
     fn count(&mut self, counts: &Counts) -> Delta {
@@ -229,9 +244,8 @@ impl Decoder for Events {
         let mut deltas = Vec::new();
         match event.kind.as_str() {
             "message_start" => {
-                let counts =
-                    event.message.and_then(|message| serde_json::from_value(message["usage"].clone()).ok());
-                deltas.extend(counts.map(|counts: Counts| self.count(&counts)));
+                let counts = event.message.and_then(|message| Counts::read(&message["usage"]));
+                deltas.extend(counts.map(|counts| self.count(&counts)));
             }
             "content_block_start" => {
                 if let Some(block) = event.content_block {
@@ -250,7 +264,8 @@ impl Decoder for Events {
                 if let Some(reason) = event.delta.and_then(|piece| piece.stop_reason) {
                     self.ending = Ending::Whole(finish(&reason));
                 }
-                deltas.extend(event.usage.map(|counts| self.count(&counts)));
+                let counts = event.usage.as_ref().and_then(Counts::read);
+                deltas.extend(counts.map(|counts| self.count(&counts)));
             }
             "message_stop" => {
                 // Without a reason, nobody said that the answer is whole.
@@ -280,7 +295,7 @@ impl Decoder for Events {
                 deltas.push(Delta::Call { place, id: None, tool: None, arguments });
             }
         }
-        let counts: Option<Counts> = serde_json::from_value(answer["usage"].clone()).ok();
+        let counts = Counts::read(&answer["usage"]);
         deltas.extend(counts.map(|counts| self.count(&counts)));
         let finish = answer["stop_reason"].as_str().map_or(Finish::Other("none".to_owned()), finish);
         self.ending = Ending::Given;

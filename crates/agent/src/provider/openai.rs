@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use session::{PromptCall, PromptMessage, ProviderPart, Usage};
 
-use super::{Decoder, Delta, Ending, Finish, ProviderError, Question, refusal};
+use super::{Decoder, Delta, Ending, Finish, PART_BYTES_MAX, ProviderError, Question, refusal};
 use crate::dialect::{Dialect, OutputLimit, ReasoningBack, with_call_ids};
 
 /// Stands for an answer that was interrupted after its calls, where a provider wants an answer between a result and the
@@ -152,6 +152,8 @@ pub struct Chunks {
     calls: Vec<CallSoFar>,
     /// The items of each of [`OPAQUE_LISTS`], as far as they arrived.
     opaque: [Vec<Value>; OPAQUE_LISTS.len()],
+    /// Bytes of these items.
+    opaque_bytes: usize,
 }
 
 /// A call as far as its pieces came.
@@ -223,7 +225,15 @@ impl Chunks {
         deltas.extend(Some(reasoning).filter(|reasoning| !reasoning.is_empty()).map(Delta::Reasoning));
         deltas.extend(Some(text).filter(|text| !text.is_empty()).map(Delta::Text));
         for (list, known) in OPAQUE_LISTS.iter().zip(&mut self.opaque) {
-            said[*list].as_array().into_iter().flatten().for_each(|item| add_item(known, item));
+            for item in said[*list].as_array().into_iter().flatten() {
+                self.opaque_bytes = self.opaque_bytes.saturating_add(item.to_string().len());
+                // A part of a list is of no use, so one that is too large is dropped whole.
+                if self.opaque_bytes <= PART_BYTES_MAX {
+                    add_item(known, item);
+                } else {
+                    known.clear();
+                }
+            }
         }
         for piece in said["tool_calls"].as_array().into_iter().flatten() {
             let call = self.call(piece);

@@ -642,13 +642,31 @@ async fn without_a_summary_the_oldest_turns_are_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_larger_than_the_window_is_cut_to_fit() {
+async fn a_message_larger_than_the_window_is_refused_instead_of_cut() {
     let provider = Scripted::new(&[Answer::Says("fine")]);
-    run(&agent(&provider), asks(&format!("{} the end", "ü".repeat(10_000)))).await;
-    let sent = provider.asked()[0]["messages"][0]["content"].as_str().unwrap().to_owned();
-    assert!(
-        sent.len() <= 2_800 && sent.ends_with("the end") && sent.starts_with("[the beginning was left out]")
-    );
+    let recorder = run(&agent(&provider), asks(&format!("{} the end", "ü".repeat(10_000)))).await;
+    assert!(provider.asked().is_empty());
+    let failure = recorder.failure().unwrap();
+    assert!(failure.contains("larger than the model's window") && failure.contains("saved"), "{failure}");
+    // The estimate is cautious: what may fit goes whole.
+    let message = format!("{} the end", "word ".repeat(600));
+    let provider = Scripted::new(&[Answer::Says("fine")]);
+    run(&agent(&provider), asks(&message)).await;
+    assert_eq!(provider.asked()[0]["messages"][0]["content"], message);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_larger_than_the_window_is_cut_for_its_summary() {
+    let provider = Scripted::new(&[Answer::Says("in short"), Answer::Says("fine")]);
+    let messages = vec![
+        PromptMessage::User(Message::text("long?")),
+        says(&"heron ".repeat(2_000)),
+        PromptMessage::User(Message::text("so?")),
+    ];
+    let turns = vec![PromptTurn { turn: TurnId(2), at: 0 }, PromptTurn { turn: TurnId(8), at: 2 }];
+    let recorder = run(&agent(&provider), Prompt { messages, turns, earlier: None }).await;
+    assert_eq!(recorder.compacted.lock().unwrap().as_slice(), [("in short".to_owned(), TurnId(2))]);
+    assert!(provider.asked()[0].to_string().len() < 3_000, "the summary's own prompt fits");
 }
 
 #[tokio::test(start_paused = true)]

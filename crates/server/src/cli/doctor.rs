@@ -75,6 +75,16 @@ pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode
             return Ok(ExitCode::FAILURE);
         }
     };
+    if let Some(damage) = entered.damage_of_people()? {
+        report.line(
+            "people.db",
+            &damage,
+            Verdict::Wrong,
+            "restore a backup; `repair` can't mend this file",
+        )?;
+        say("doctor found something wrong\n")?;
+        return Ok(ExitCode::FAILURE);
+    }
     store(&mut report, config, entered.clone()).await?;
     let people = People::look(&entered)?.map(Arc::new);
     let login = people.as_ref().map_or(Ok(false), |people| people.has_login())?;

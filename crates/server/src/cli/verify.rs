@@ -29,6 +29,9 @@ pub(crate) fn run(config: &Config) -> anyhow::Result<ExitCode> {
         found.sessions, found.entries, found.attachments, found.file_bytes
     ))?;
     tell(&found.troubles)?;
+    if let Some(damage) = directory.damage_of_people()? {
+        return told_of_people(&damage);
+    }
     upkeep::note_verify(&people::open(&directory)?, by_hand(), &found)?;
     if found.troubles.is_empty() {
         say("verify ok\n")?;
@@ -36,6 +39,13 @@ pub(crate) fn run(config: &Config) -> anyhow::Result<ExitCode> {
     }
     remark("Stop the server and run `everturn repair`, or restore a backup.");
     say(&format!("verify found {} troubles\n", found.troubles.len()))?;
+    Ok(ExitCode::FAILURE)
+}
+
+/// Reports damage that `repair` cannot mend.
+fn told_of_people(damage: &str) -> anyhow::Result<ExitCode> {
+    say(&format!("people.db: damaged: {damage}\n"))?;
+    remark("It holds users, tokens and secrets. `repair` can't mend it: restore a backup.");
     Ok(ExitCode::FAILURE)
 }
 
@@ -61,6 +71,9 @@ fn tell_lost(directory: &DataDirectory) -> anyhow::Result<()> {
 
 pub(crate) fn repair(config: &Config) -> anyhow::Result<ExitCode> {
     let directory = config.enter_to_repair()?;
+    if let Some(damage) = directory.damage_of_people()? {
+        return told_of_people(&damage);
+    }
     if directory.logs_at() == LogsAt::Elsewhere {
         tell_lost(&directory)?;
         drop(people::open(&directory)?);

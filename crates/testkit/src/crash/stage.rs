@@ -341,9 +341,9 @@ impl Stage {
                 view.run.is_none() && view.queue.iter().all(|queued| queued.paused)
             })
             .await;
-            // An interrupted run resumes once its journal was read.
+            // An interrupted run resumes once its journal was read; it may have started since the view was taken.
             match self.hub.open(session).state().await {
-                Ok(state) if self.hub.awaits_resume(&state) => sleep(PAUSE).await,
+                Ok(state) if state.open_run.is_some() || self.hub.awaits_resume(&state) => sleep(PAUSE).await,
                 _ => return,
             }
         }

@@ -120,8 +120,11 @@ async fn read(
     };
     for turn in &mut turns {
         turn.forget_places();
-        if let Some(marker) = turn.marker.as_mut().filter(|marker| marker.kind == MarkerKind::Failed) {
-            // Errors of providers name addresses, accounts and limits.
+        // Errors of providers name addresses, accounts and limits.
+        turn.retry = None;
+        let cuts = turn.answer.iter_mut().flat_map(|answer| &mut answer.interruptions);
+        let markers = cuts.map(|cut| &mut cut.marker).chain(&mut turn.marker);
+        for marker in markers.filter(|marker| marker.kind == MarkerKind::Failed) {
             "The answer failed.".clone_into(&mut marker.text);
         }
     }
