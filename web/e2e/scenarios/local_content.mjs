@@ -37,7 +37,18 @@ async function keptHere() {
   return texts.join("\n");
 }
 
-const isKept = async (page, word) => (await page.evaluate(keptHere)).includes(word);
+/** Reads what is kept, again if the page navigates meanwhile, as it does after signing out. */
+async function kept(page, tries = 5) {
+  try {
+    return await page.evaluate(keptHere);
+  } catch (error) {
+    if (tries === 0 || !error.message.includes("context was destroyed")) throw error;
+    await page.waitForLoadState();
+    return kept(page, tries - 1);
+  }
+}
+
+const isKept = async (page, word) => (await kept(page)).includes(word);
 
 /** A session with an answer and a draft, all of it on this device. */
 async function written(page, world, { answer, draft }) {

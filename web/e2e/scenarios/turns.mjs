@@ -140,10 +140,10 @@ export const turns = {
     await page.getByText("Nothing found for").waitFor();
   },
 
-  /** Many turns: older ones come while reading, and a turn that is found is brought into sight. */
+  /** More turns than a page loads by itself: earlier ones come when asked, and a turn that is found is brought into sight. */
   async find_in_session(world) {
     const session = await world.session("long");
-    for (let count = 0; count < 120; count += 1) {
+    for (let count = 0; count < 240; count += 1) {
       const text = count === 7 ? "say 2 of kingfisher" : `say 2 of finch${count}`;
       await world.ask("POST", `/sessions/${session}/messages`, { text });
       // As many as may wait, then what waits is answered first.
@@ -156,12 +156,12 @@ export const turns = {
     await until(
       "all are answered",
       async () =>
-        (await world.ask("GET", `/sessions/${session}`)).turns.at(-1)?.message.text === "say 2 of finch119",
+        (await world.ask("GET", `/sessions/${session}`)).turns.at(-1)?.message.text === "say 2 of finch239",
       30_000,
     );
     const page = await world.page();
     await open(page, world, session);
-    await shows(page, 2, "finch119");
+    await shows(page, 2, "finch239");
     await page.keyboard.press("Control+f");
     await page.keyboard.type("kingfisher");
     await page.getByText("Nothing found").waitFor();
