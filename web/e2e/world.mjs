@@ -301,6 +301,13 @@ export class World {
   }
 }
 
+/** Does something that loads the page anew, and waits until it did. */
+export async function reloads(page, act) {
+  const loaded = page.waitForEvent("load");
+  await act();
+  await loaded;
+}
+
 /** Where a person writes. */
 export function field(page) {
   return page.getByRole("textbox", { name: "Message", exact: true });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { field, open, say, until } from "../world.mjs";
+import { field, open, reloads, say, until } from "../world.mjs";
 import { choose, shows } from "./look.mjs";
 
 const offline = (page) => page.locator(".strip b", { hasText: "Can't reach the server." });
@@ -65,7 +65,7 @@ export const installed = {
   async signed_out_without_server(world) {
     const page = await world.page();
     await kept(page);
-    await choose(page, "sign out", "Sign out");
+    await reloads(page, () => choose(page, "sign out", "Sign out"));
     await page.getByRole("button", { name: "Sign in" }).waitFor();
     await world.kill();
     await page.reload();

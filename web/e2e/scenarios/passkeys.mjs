@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { until } from "../world.mjs";
+import { reloads, until } from "../world.mjs";
 import { Authenticator } from "../world/authenticator.mjs";
 
 /** Passkeys belong to a name, not to an address of numbers. */
@@ -27,7 +27,7 @@ async function make(page, world, name) {
 }
 
 async function signOut(page) {
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await reloads(page, () => page.getByRole("button", { name: "Sign out" }).click());
   await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
 }
 
