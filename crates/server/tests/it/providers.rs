@@ -215,47 +215,67 @@ fn stage_with(provider: &Strict, wire: &'static str, model: &'static str) -> Sta
     stage
 }
 
-const PROVIDERS: [(fn() -> Dialog, &str, &str); 3] = [
-    (gemini, "openai", "gemini-3-pro"),
-    (deepseek, "openai", "deepseek-reasoner"),
-    (anthropic, "anthropic", "claude-opus-5"),
-];
-
-#[test]
-fn c25_tool_loops_get_back_what_only_their_provider_understands() {
-    for (dialog, wire, model) in PROVIDERS {
-        let provider = Strict::new(dialog(), false);
-        let mut stage = stage_with(&provider, wire, model);
-        let session = stage.client.create().unwrap();
-        stage.answered(&session, "What time is it?");
-        stage.restart();
-        stage.answered(&session, "And the time now?");
-        let view = stage.view(&session);
-        for turn in view["turns"].as_array().unwrap() {
-            assert_eq!(
-                (turn["answer"]["complete"].as_bool(), &turn["marker"]),
-                (Some(true), &Value::Null),
-                "{model}: {turn}"
-            );
-            assert!(text(turn).contains("It is noon."), "{model}: {turn}");
-        }
-        assert!(!view.to_string().contains("c2lnbmVk"), "{model}: readers don't see it");
+/// Two turns with calls, and a restart between them.
+fn loops_through_two_turns(dialog: Dialog, wire: &'static str, model: &'static str) {
+    let provider = Strict::new(dialog, false);
+    let mut stage = stage_with(&provider, wire, model);
+    let session = stage.client.create().unwrap();
+    stage.answered(&session, "What time is it?");
+    stage.restart();
+    stage.answered(&session, "And the time now?");
+    let view = stage.view(&session);
+    for turn in view["turns"].as_array().unwrap() {
+        assert_eq!(
+            (&turn["answer"]["complete"], &turn["marker"]),
+            (&Value::Bool(true), &Value::Null),
+            "{turn}"
+        );
+        assert!(text(turn).contains("It is noon."), "{turn}");
     }
+    assert!(!view.to_string().contains("c2lnbmVk"), "readers don't see it");
+}
+
+/// A crash between the step with the calls and the next one.
+fn resumes_between_two_steps(dialog: Dialog, wire: &'static str, model: &'static str) {
+    let provider = Strict::new(dialog, true);
+    let mut stage = stage_with(&provider, wire, model);
+    let session = stage.client.create().unwrap();
+    stage.client.post(&session, "What time is it?").unwrap();
+    let _waiting = provider.kept.recv_timeout(PATIENCE).unwrap();
+    stage.restart();
+    let mut log = stage.client.follow(&session, Some(0)).unwrap();
+    assert!(log.until("run_ended").unwrap().1["end"]["interrupted"].is_object());
+    assert_eq!(log.until("run_ended").unwrap().1["end"], "completed");
+    let view = stage.view(&session);
+    assert!(text(&view["turns"][0]).contains("It is noon."), "{view}");
 }
 
 #[test]
-fn c25_a_run_that_resumes_between_two_steps_has_what_its_provider_wants_back() {
-    for (dialog, wire, model) in PROVIDERS {
-        let provider = Strict::new(dialog(), true);
-        let mut stage = stage_with(&provider, wire, model);
-        let session = stage.client.create().unwrap();
-        stage.client.post(&session, "What time is it?").unwrap();
-        let _waiting = provider.kept.recv_timeout(PATIENCE).unwrap();
-        stage.restart();
-        let mut log = stage.client.follow(&session, Some(0)).unwrap();
-        assert!(log.until("run_ended").unwrap().1["end"]["interrupted"].is_object(), "{model}");
-        assert_eq!(log.until("run_ended").unwrap().1["end"], "completed", "{model}");
-        let view = stage.view(&session);
-        assert!(text(&view["turns"][0]).contains("It is noon."), "{model}: {view}");
-    }
+fn c25_gemini_gets_back_its_signatures() {
+    loops_through_two_turns(gemini(), "openai", "gemini-3-pro");
+}
+
+#[test]
+fn c25_gemini_gets_back_its_signatures_after_a_crash() {
+    resumes_between_two_steps(gemini(), "openai", "gemini-3-pro");
+}
+
+#[test]
+fn c25_deepseek_gets_back_its_reasoning() {
+    loops_through_two_turns(deepseek(), "openai", "deepseek-reasoner");
+}
+
+#[test]
+fn c25_deepseek_gets_back_its_reasoning_after_a_crash() {
+    resumes_between_two_steps(deepseek(), "openai", "deepseek-reasoner");
+}
+
+#[test]
+fn c25_claude_gets_back_its_thinking() {
+    loops_through_two_turns(anthropic(), "anthropic", "claude-opus-5");
+}
+
+#[test]
+fn c25_claude_gets_back_its_thinking_after_a_crash() {
+    resumes_between_two_steps(anthropic(), "anthropic", "claude-opus-5");
 }
