@@ -40,8 +40,14 @@ export function namingScenes(stage) {
   const leave = (page) => page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
   const row = (page, session) => page.locator(`nav [data-session="${session}"]`);
   const chooseInMenu = async (page, session, word) => {
-    await row(page, session).getByRole("link").click({ button: "right" });
-    await page.getByRole("menuitem", { name: word, exact: true }).click();
+    const item = page.getByRole("menuitem", { name: word, exact: true });
+    // A list that changes meanwhile closes the menu.
+    await until("the menu is open", async () => {
+      if (await item.isVisible()) return true;
+      await row(page, session).getByRole("link").click({ button: "right" });
+      return false;
+    });
+    await item.click();
     await page.locator(".ask").waitFor();
   };
   /** Reads what is told a page at a time to its end. */

@@ -238,6 +238,23 @@ fn a_share_does_not_show_the_errors_of_a_provider() {
     assert_eq!(shared["turns"][0]["marker"]["text"], "The answer failed.");
 }
 
+#[test]
+fn a_share_does_not_show_why_a_request_is_retried() {
+    let stage = Stage::new();
+    let session = stage.client.create().unwrap();
+    stage.client.post(&session, "say 2 of heron refuse 9 status 429").unwrap();
+    stage.client.follow(&session, Some(0)).unwrap().until("retry_scheduled").unwrap();
+    // Each wait is longer than the one before; the view is taken within one of them.
+    let waiting = (0..100).map(|_| stage.view(&session)["turns"][0]["retry"].clone());
+    let retry = waiting.into_iter().find(Value::is_object).unwrap();
+    assert!(retry["error"].as_str().unwrap().contains("429"), "{retry}");
+    let share = stage.must("POST", &format!("/sessions/{session}/shares"), &json!({}));
+    let shared = stage.must("GET", &format!("/shared/{}", share["secret"].as_str().unwrap()), &json!({}));
+    assert!(!shared.to_string().contains("429"), "{shared}");
+    stage.must("POST", &format!("/sessions/{session}/stop"), &json!({}));
+    assert!(stage.view(&session)["turns"][0]["retry"].is_null());
+}
+
 /// Which device said something, and stopped it, stands in the log.
 #[test]
 fn a_stop_tells_on_which_device_it_was() {

@@ -101,9 +101,10 @@ pub fn expected(case: &Case<'_>, clean: &Said) -> Expected {
     if said.finish.is_some() {
         return whole(&said);
     }
-    if said.nothing() {
-        // It is asked again, and nothing is said twice.
-        return whole(clean);
+    if said.text.is_empty() && said.calls.is_empty() {
+        // It is asked again, and no part of the answer is said twice. Reasoning that came before the cut stays.
+        let answered = whole(clean);
+        return Expected { reasoning: format!("{}{}", said.reasoning, answered.reasoning), ..answered };
     }
     let goes_on = case.fault == Fault::CutWithPrefix && !said.text.is_empty() && said.calls.is_empty();
     if !goes_on {
