@@ -43,9 +43,11 @@ export function namingScenes(stage) {
     const item = page.getByRole("menuitem", { name: word, exact: true });
     // A list that changes meanwhile closes the menu.
     await until("the menu is open", async () => {
-      if (await item.isVisible()) return true;
-      await row(page, session).getByRole("link").click({ button: "right" });
-      return false;
+      await row(page, session).getByRole("link").click({ button: "right", timeout: 5_000 });
+      return item.waitFor({ timeout: 5_000 }).then(
+        () => true,
+        () => false,
+      );
     });
     await item.click();
     await page.locator(".ask").waitFor();
