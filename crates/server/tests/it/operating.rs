@@ -281,7 +281,7 @@ fn repair_keeps_the_turns_behind_the_damage() {
     stop(&mut stage);
     let repaired = done(&stage, &["repair"]);
     assert!(repaired.ends_with("verify ok\n"), "{repaired}");
-    assert!(repaired.contains(&format!("set aside {}: ", last - first + 1)), "{repaired}");
+    assert!(repaired.contains(&format!("set aside {} damaged entries in ", last - first + 1)), "{repaired}");
     stage.server = Some(stage.setup.serve().unwrap());
     stage.answered(&session, "say 2 of five");
     let texts: Vec<String> = stage.view(&session)["turns"].as_array().unwrap().iter().map(text).collect();
