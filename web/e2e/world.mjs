@@ -76,6 +76,7 @@ function browserProcesses(id) {
 export class World {
   /** What the configuration says beside what every world needs, and the environment. */
   more = { config: [], environment: {} };
+  words = 0;
 
   /**
    * With the scripted model, one that recites what it is given, or a real one that listens on a port. With `disk`, the data
@@ -195,6 +196,12 @@ export class World {
 
   async session(title) {
     return (await this.ask("POST", "/sessions", { title })).session;
+  }
+
+  /** Returns a word that no other scenario of this world uses. Searches cover every session of a user. */
+  unusedWord(stem) {
+    this.words += 1;
+    return `${stem}x${String.fromCharCode(97 + this.words)}`;
   }
 
   /** A browser of its own, signed in, as the owner unless somebody else is named. */
