@@ -63,6 +63,11 @@ mod vault;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tikv_jemallocator::Jemalloc;
+
+/// Returns freed memory to the system within seconds. The allocator of glibc keeps it after a burst of large answers.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 const _: () = assert!(
     !fault::INJECTED || cfg!(debug_assertions),
