@@ -68,6 +68,9 @@ const inOneLine = (text) => text.replace(/[\n\r\f\u2028]+/g, " ");
 /** Without what a title, a tab or an error does not keep. */
 const plain = (text) => text.replace(/[\s\p{Cc}]+/gu, " ").trim();
 
+/** A provider's words as the server shows them: without characters that reverse the direction of text. */
+const undirected = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, " ");
+
 /** Strings that take what follows them with them, whatever stands between. */
 function reachesOn({ text }) {
   const last = Lexer.lex(`${text}\n\nend`, { gfm: true }).at(-1);
@@ -249,8 +252,8 @@ const scenes = {
       await post(session, `recite refuse\n${pack}`);
       await onBoth(async (page) => {
         const marker = `${TURN} [data-marker=failed]`;
-        await over(page, pack, marker);
-        put("provider_error", [plain(pack)], plain(await textsOf(page, marker)));
+        await over(page, undirected(pack), marker);
+        put("provider_error", [plain(undirected(pack))], plain(await textsOf(page, marker)));
       });
     }
   },
