@@ -1,6 +1,6 @@
 // Memory of one tab that stays open while answers stream in and many sessions are visited. Each session is
 // filled to the limit of what a page caches before the first measurement. A page that evicts sessions must not
-// grow after that.
+// grow after that. Each visit's turn is undone, because sessions that get longer need more memory.
 
 import { answerOf, until } from "../world.mjs";
 import { Meter } from "./meter.mjs";
@@ -29,7 +29,7 @@ async function fill(world, count) {
   return sessions;
 }
 
-/** Navigates to a session as a link does, and watches an answer to its end. */
+/** Navigates to a session as a link does, watches an answer to its end, and undoes the turn. */
 async function visit(page, world, session) {
   await page.evaluate((session) => history.pushState({}, "", `/s/${session}`), session);
   await until("the session is shown", async () => (await answerOf(page)).length > 0, 60_000);
@@ -43,6 +43,8 @@ async function visit(page, world, session) {
     async () => (await isNew()) && (await answerOf(page)).length >= VISIT_CHARACTERS,
     60_000,
   );
+  await world.ask("POST", `/sessions/${session}/undo`, {});
+  await until("the turn is undone", async () => (await newest.getAttribute("data-turn")) === before, 60_000);
 }
 
 /** Returns the heap in megabytes after one visit to every session, and after `seconds` of further visits. */
