@@ -1,5 +1,6 @@
-// `just bench-web [--brief | --full]`: measures the web UI in a real browser against the released binary. An
-// empty page, measured in the same run, tells slow UI code from a busy machine.
+// `just bench-web [--brief | --full] [--tab]`: measures the web UI in a real browser against the released binary. An
+// empty page, measured in the same run, tells slow UI code from a busy machine. `--tab` measures the memory of a tab that
+// stays open, and nothing else.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -298,8 +299,8 @@ async function manyInList(context, world) {
   await page.close();
 }
 
-const world = await World.make({ model: "reciting" });
-try {
+/** Measures everything but the tab that stays open. */
+async function measure(world) {
   world.reciter.texts.set("endless", text(LONG + 60_000));
   world.reciter.texts.set("long-list", list(LONG_LIST + 60_000));
   const begun = performance.now();
@@ -341,6 +342,16 @@ try {
   await manyInList(context, world);
   for (const stranger of strangers) figures.note(`asked elsewhere: ${stranger}`);
   figures.exact("third_party_requests", strangers.length, 0);
+}
+
+const world = await World.make({ model: "reciting" });
+try {
+  if (process.argv.includes("--tab")) {
+    const page = await world.page({ watched: false });
+    await openTab(page.context(), world);
+  } else {
+    await measure(world);
+  }
 } finally {
   await world.end();
 }
