@@ -1,6 +1,7 @@
 // Memory of one tab that stays open while answers stream in and many sessions are visited. Each session is
-// filled to the limit of what a page caches before the first measurement. A page that evicts sessions must not
-// grow after that. Each visit's turn is undone, because sessions that get longer need more memory.
+// filled to the limit of what a page caches before the first measurement, with as many undone turns as can be
+// redone. A page that evicts sessions must not grow after that. Each visit's turn is undone, because sessions that get
+// longer need more memory.
 
 import { answerOf, until } from "../world.mjs";
 import { Meter } from "./meter.mjs";
@@ -10,6 +11,8 @@ import { atRest } from "./seed.mjs";
 const TURNS = 5;
 const TURN = "filler";
 const TURN_CHARACTERS = 60_000;
+/** Undone turns that a session keeps for Redo. */
+const REDO_STEPS = 16;
 /** Streams while its session is shown. */
 const VISIT = "visit";
 const VISIT_CHARACTERS = 800;
@@ -26,6 +29,14 @@ async function fill(world, count) {
     sessions.push(session);
   }
   for (const session of sessions) await atRest(world, session);
+  for (let step = 0; step < REDO_STEPS; step += 1) {
+    for (const session of sessions)
+      await world.ask("POST", `/sessions/${session}/messages`, { text: `recite ${VISIT} ahead 100000` });
+    for (const session of sessions) {
+      await atRest(world, session);
+      await world.ask("POST", `/sessions/${session}/undo`, {});
+    }
+  }
   return sessions;
 }
 
