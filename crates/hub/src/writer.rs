@@ -226,13 +226,7 @@ impl Writer {
             {
                 continue;
             }
-            if let Some((_, answer)) = self.retiring.take_if(|(when, _)| quiet || *when == Retire::Now) {
-                // The caller may have stopped waiting; the session is given up all the same.
-                let slots = lent_slots(&self.state);
-                let given_up = GivenUp { claim: self.claim, user: self.state.user, slots };
-                if answer.send(given_up).is_err() {
-                    tracing::debug!(session = %self.session, "nobody waited for the session to be given up");
-                }
+            if self.retiring.as_ref().is_some_and(|(when, _)| quiet || *when == Retire::Now) {
                 return Ok(());
             }
         }
@@ -738,6 +732,14 @@ impl Writer {
             Ok(()) => {
                 if self.since_snapshot > 0 && !self.refilled {
                     self.keep_last_snapshot().await;
+                }
+                // Answered after the snapshot: the store may close as soon as every session is given up.
+                if let Some((_, answer)) = self.retiring.take() {
+                    let slots = lent_slots(&self.state);
+                    let given_up = GivenUp { claim: self.claim, user: self.state.user, slots };
+                    if answer.send(given_up).is_err() {
+                        tracing::debug!(session = %self.session, "caller stopped waiting for the session to retire");
+                    }
                 }
                 CommandError::Retired
             }

@@ -243,33 +243,35 @@ fn damage_stops_one_session_until_it_is_repaired() {
     assert_eq!(stage.view(&whole)["turns"].as_array().unwrap().len(), 2);
 }
 
-fn packs(database: &Path) -> usize {
+/// The last entry that is in a pack.
+fn packed_to(database: &Path) -> u64 {
     let database = rusqlite::Connection::open(database).unwrap();
-    database.query_row("SELECT count(*) FROM packs", [], |row| row.get(0)).unwrap()
+    database.query_row("SELECT coalesce(max(last_seq), 0) FROM packs", [], |row| row.get(0)).unwrap()
 }
 
 #[test]
 fn repair_keeps_the_turns_behind_the_damage() {
     let mut stage = Stage::new();
     let session = stage.client.create().unwrap();
-    // A pack for each turn.
+    // No pack has entries of two turns.
     let path = stage.setup.data.join("everturn.db");
-    for (at, text) in ["say 2 of one", "say 2 of two", "say 2 of three"].iter().enumerate() {
-        stage.answered(&session, text);
-        until(|| packs(&path) > at);
-    }
+    let turns = ["say 2 of one", "say 2 of two", "say 2 of three"].map(|text| {
+        let turn = stage.answered(&session, text);
+        until(|| packed_to(&path) == stage.log(&session).len() as u64);
+        turn
+    });
     stop(&mut stage);
     let database = rusqlite::Connection::open(path).unwrap();
-    let second = "SELECT min(first_seq) FROM packs WHERE first_seq > 1";
     let (first, last): (u64, u64) = database
         .query_row(
-            &format!("SELECT first_seq, last_seq FROM packs WHERE first_seq = ({second})"),
-            [],
+            "SELECT first_seq, last_seq FROM packs WHERE ? BETWEEN first_seq AND last_seq",
+            [turns[1]],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )
         .unwrap();
-    let sql = format!("UPDATE packs SET body = x'00' WHERE first_seq = ({second})");
-    assert_eq!(database.execute(&sql, []).unwrap(), 1);
+    assert!(turns[0] < first && last < turns[2]);
+    let sql = "UPDATE packs SET body = x'00' WHERE first_seq = ?";
+    assert_eq!(database.execute(sql, [first]).unwrap(), 1);
     drop(database);
     stage.server = Some(stage.setup.serve().unwrap());
     let last_turn = stage.answered(&session, "say 2 of four");

@@ -11,7 +11,7 @@ use crate::directory::Database;
 use crate::metrics;
 
 use super::disk::moment;
-use super::project::{self, Due, NotProjected, Packing, Projection, Work};
+use super::project::{self, CLOSING_MAX, Due, NotProjected, Packing, Projection, Work};
 use super::request::{PackedSnapshot, answer_with};
 use super::tail::TailSession;
 use super::writer::Writer;
@@ -189,16 +189,7 @@ impl Writer {
         if packed {
             fault::hit("pack.before_commit")?;
         }
-        let mut snapshot_bytes = 0;
-        while snapshot_bytes < SLICE_SNAPSHOT_BYTES
-            && let Some((session, snapshot)) = self.snapshots.pop_first()
-        {
-            save_snapshot(connection, session, &snapshot)?;
-            snapshot_bytes += snapshot.body.len();
-        }
-        if snapshot_bytes > 0 {
-            fault::hit("snapshot.before_commit")?;
-        }
+        let snapshots = self.store_snapshots(connection)?;
         fault::hit("project.before_commit")?;
         connection.execute_batch("COMMIT")?;
         self.directory.note_commit(Database::Logs, connection)?;
@@ -206,7 +197,7 @@ impl Writer {
         if packed {
             fault::hit("pack.after_commit")?;
         }
-        if snapshot_bytes > 0 {
+        if snapshots {
             fault::hit("snapshot.after_commit")?;
         }
         if let Some(first_row) = trimmed {
@@ -217,6 +208,34 @@ impl Writer {
             self.stored(projection);
         }
         self.needless_rows = self.shared.tail().needless_rows();
+        Ok(())
+    }
+
+    /// Stores some of the waiting snapshots in the open transaction. Returns whether there were any.
+    fn store_snapshots(&mut self, connection: &Connection) -> Result<bool, Fault> {
+        let mut bytes = 0;
+        while bytes < SLICE_SNAPSHOT_BYTES
+            && let Some((session, snapshot)) = self.snapshots.pop_first()
+        {
+            save_snapshot(connection, session, &snapshot)?;
+            bytes += snapshot.body.len();
+        }
+        if bytes > 0 {
+            fault::hit("snapshot.before_commit")?;
+        }
+        Ok(bytes > 0)
+    }
+
+    /// Stores the snapshots of sessions that were retired just before the store closes, within [`CLOSING_MAX`].
+    pub(super) fn store_last_snapshots(&mut self, connection: &Connection) -> Result<(), Fault> {
+        let begun = moment();
+        while !self.snapshots.is_empty() && begun.elapsed() < CLOSING_MAX {
+            let transaction = connection.unchecked_transaction()?;
+            self.store_snapshots(&transaction)?;
+            transaction.commit()?;
+            self.directory.note_commit(Database::Logs, connection)?;
+            fault::hit("snapshot.after_commit")?;
+        }
         Ok(())
     }
 

@@ -583,10 +583,13 @@ impl Writer {
         // Whatever is not projected now is projected at the next start; the log has everything.
         self.projector = None;
         self.checkpointer.end();
-        if let Some(connection) = self.connection.take()
-            && let Err(fault) = self.fold_together(&connection)
-        {
-            tracing::warn!(reason = %fault, "the log of SQLite was not folded into the file; it is at the next start");
+        if let Some(connection) = self.connection.take() {
+            if let Err(fault) = self.store_last_snapshots(&connection) {
+                tracing::warn!(reason = %fault, "snapshots not stored; the next start folds more entries");
+            }
+            if let Err(fault) = self.fold_together(&connection) {
+                tracing::warn!(reason = %fault, "the log of SQLite was not folded into the file; it is at the next start");
+            }
         }
         self.scrubbing.drain(..).for_each(|(_, answer)| answer_with(answer, Ok(())));
         *self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner) = Some("it was closed".to_owned());

@@ -13,7 +13,7 @@ use store::directory::{DataDirectory, LogsAt};
 use store::people::{By, People, Role};
 use store::postgres::PostgresStore;
 use store::sqlite::{OpenStoreError, SqliteStore};
-use store::{Claiming, LogStore};
+use store::{Claiming, LogStore, Snapshot};
 use tempfile::TempDir;
 
 use crate::fresh::settings;
@@ -175,10 +175,36 @@ async fn crashed(to: &Path) {
     let by = By { user: None, now: NOW, id: uuid::Uuid::from_u128(1) };
     people.add_user(by, "ann", Role::Member, None).unwrap();
     let store = SqliteStore::open_in(entered, settings(directory.path())).unwrap();
-    Author::create(&store, session_id(1)).await;
-    for (name, bytes) in files(directory.path()) {
+    // The store indexes and merges its log meanwhile; a copy counts if it fell between two commits.
+    let mut copy = BTreeMap::new();
+    for no in 1..1_000 {
+        Author::create(&store, session_id(no)).await;
+        copy = files(directory.path());
+        if is_recorded(&copy) {
+            break;
+        }
+    }
+    assert!(is_recorded(&copy), "no copy fell between two commits");
+    for (name, bytes) in copy {
         fs::write(to.join(name), bytes).unwrap();
     }
+}
+
+/// Whether the lock file records every frame of both write-ahead logs.
+fn is_recorded(files: &BTreeMap<String, Vec<u8>>) -> bool {
+    ["everturn.db", "people.db"].into_iter().enumerate().all(|(at, database)| {
+        let frames = ends_of_commits(&files[&format!("{database}-wal")]).last().map(|end| end / FRAME_BYTES);
+        let recorded = &files["lock"][16 + at * 24..][8..16];
+        frames.is_some_and(|frames| recorded == (frames as u64).to_be_bytes())
+    })
+}
+
+const FRAME_BYTES: usize = 24 + 4_096;
+
+/// Where each transaction of a write-ahead log ends.
+fn ends_of_commits(log: &[u8]) -> Vec<usize> {
+    let frames = log.get(32..).unwrap_or_default().chunks_exact(FRAME_BYTES).enumerate();
+    frames.filter(|(_, frame)| frame[4..8] != [0; 4]).map(|(at, _)| 32 + (at + 1) * FRAME_BYTES).collect()
 }
 
 /// Why a directory is refused; also a second time, after whatever the first look did.
@@ -214,12 +240,7 @@ async fn a_write_ahead_log_without_its_last_transactions_is_refused() {
         crashed(directory.path()).await;
         let log = directory.path().join(format!("{database}-wal"));
         let whole = fs::read(&log).unwrap();
-        let frames = whole[32..].chunks_exact(24 + 4_096);
-        let commits: Vec<usize> = frames
-            .enumerate()
-            .filter(|(_, frame)| frame[4..8] != [0; 4])
-            .map(|(at, _)| 32 + (at + 1) * (24 + 4_096))
-            .collect();
+        let commits = ends_of_commits(&whole);
         let (last, earlier) = commits.split_last().expect("a commit");
         assert_eq!(*last, whole.len());
         for end in earlier.iter().chain([&32]) {
@@ -390,4 +411,24 @@ async fn postgres_says_why_it_cannot_be_reached() {
     let settings = store::postgres::Settings { url, schema: "everturn".to_owned() };
     let refused = PostgresStore::open(&settings).await.expect_err("it must be refused").to_string();
     assert!(refused.contains("database \"nowhere\" does not exist"), "{refused}");
+}
+
+#[tokio::test]
+async fn snapshots_saved_just_before_the_close_are_stored() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    let mut saved = Vec::new();
+    for no in 1..=40 {
+        let author = Author::create(&store, session_id(no)).await;
+        saved.push((author.id(), Snapshot { at: author.end(), state: author.state.to_bytes() }));
+    }
+    for (session, snapshot) in &saved {
+        store.save_snapshot(*session, snapshot.clone()).await.unwrap();
+    }
+    store.close().await;
+    drop(store);
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    for (session, snapshot) in saved {
+        assert_eq!(store.open(session).await.unwrap().snapshot, Some(snapshot));
+    }
 }
