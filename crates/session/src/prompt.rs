@@ -187,7 +187,7 @@ fn add_answer(messages: &mut Vec<PromptMessage>, runs: &[Run]) {
 
 fn add_run(messages: &mut Vec<PromptMessage>, open: &mut Open, run: &Run) {
     let mut continues = run.asked_to_continue;
-    let mut parts = run.parts.iter().peekable();
+    let mut parts = run.parts.iter().filter(|placed| belongs_to_prompt(&placed.part, run)).peekable();
     open.run_from = open.text.len();
     for (at, piece) in run.pieces.iter().enumerate() {
         while let Some(placed) = parts.next_if(|placed| placed.pieces_before <= at) {
@@ -230,6 +230,12 @@ fn add_run(messages: &mut Vec<PromptMessage>, open: &mut Open, run: &Run) {
     for placed in parts {
         open.part(&placed.part);
     }
+}
+
+/// A part of a call that was cut off is left out with the call; a later run may use the same call number.
+fn belongs_to_prompt(part: &ProviderPart, run: &Run) -> bool {
+    let is_its = |piece: &Piece| matches!(piece, Piece::Call(call) if Some(call.no) == part.call && call.state != CallState::Drafted);
+    part.call.is_none() || run.pieces.iter().any(is_its)
 }
 
 /// The assistant message that is being put together.
