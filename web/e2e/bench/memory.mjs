@@ -58,17 +58,26 @@ async function visit(page, world, session) {
   await until("the turn is undone", async () => (await newest.getAttribute("data-turn")) === before, 60_000);
 }
 
-/** Returns the heap in megabytes after one visit to every session, and after `seconds` of further visits. */
+/**
+ * Returns the heap in megabytes after every session was visited and the engine warmed up for a tenth of `seconds`, and
+ * after `seconds` of further visits.
+ */
 export async function openForLong(world, page, { count, seconds }) {
   const sessions = await fill(world, count);
   const meter = await Meter.of(page);
-  for (const session of sessions) await visit(page, world, session);
-  const before = await meter.heap();
-  const deadline = performance.now() + seconds * 1_000;
   let visits = 0;
-  while (performance.now() < deadline) {
+  const visitNext = async () => {
     await visit(page, world, sessions[visits % count]);
     visits += 1;
-  }
-  return { before, after: await meter.heap(), visits };
+  };
+  const visitFor = async (seconds) => {
+    const deadline = performance.now() + seconds * 1_000;
+    while (performance.now() < deadline) await visitNext();
+  };
+  while (visits < count) await visitNext();
+  await visitFor(seconds / 10);
+  const before = await meter.heap();
+  const warmUp = visits;
+  await visitFor(seconds);
+  return { before, after: await meter.heap(), visits: visits - warmUp };
 }
