@@ -43,9 +43,10 @@ races *ARGS:
 cuts *ARGS:
     cargo run -q --release -p testkit --bin cuts -- {{ARGS}}
 
-# Answers of providers, as they send them: each read whole, split and cut at every byte, and stalled.
-providers *ARGS:
+# Replay provider fixtures, search for dead ends against strict servers, and run the released binary with each provider.
+providers *ARGS: release
     cargo run -q --release -p testkit --bin providers -- {{ARGS}}
+    "${CARGO_TARGET_DIR:-target}/release/stories"
 
 # The released binary, killed and cut from power under clients and readers, and an independent judge.
 judge *ARGS: release

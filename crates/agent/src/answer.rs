@@ -28,7 +28,7 @@ pub struct AnswerLimits {
     pub silence_max: Duration,
     /// Bytes of the whole stream, with everything around the words.
     pub stream_bytes_max: usize,
-    /// Bytes of one line.
+    /// Bytes of one line. The last event of Responses repeats the whole answer.
     pub line_bytes_max: usize,
 }
 
@@ -38,7 +38,7 @@ impl Default for AnswerLimits {
             first_byte_max: Duration::from_secs(600),
             silence_max: Duration::from_secs(300),
             stream_bytes_max: 64 * 1024 * 1024,
-            line_bytes_max: 1024 * 1024,
+            line_bytes_max: 4 * 1024 * 1024,
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use session::{CallNo, PromptCall, PromptMessage, ProviderPart};
+use session::{CallNo, Message, PromptCall, PromptMessage, ProviderPart};
+
+use crate::provider::{OPENAI_HOSTS, is_at};
 
 /// The field for the most tokens of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub enum ReasoningBack {
     Present,
     /// Always, if need be as empty text.
     Always,
+    /// Always, if need be as a placeholder: empty text counts as missing.
+    NeverEmpty,
 }
 
 /// What a model accepts.
@@ -49,6 +53,12 @@ pub struct Dialect {
     pub cache_marks: bool,
     /// Whether a call without a signature of its own needs a placeholder.
     pub placeholder_signature: bool,
+    /// Whether to use Chat Completions, because the provider doesn't support Responses.
+    pub chat_completions: bool,
+    /// Whether to request encrypted reasoning, to be sent back. Responses only.
+    pub encrypted_reasoning: bool,
+    /// Whether to request a summary of the reasoning. Responses only.
+    pub reasoning_summary: bool,
     /// The provider's host and the family of models there. Only the same family gets a provider's parts back.
     pub family: String,
 }
@@ -65,6 +75,9 @@ impl Default for Dialect {
             reasoning_back: ReasoningBack::No,
             cache_marks: false,
             placeholder_signature: false,
+            chat_completions: false,
+            encrypted_reasoning: true,
+            reasoning_summary: true,
             family: String::new(),
         }
     }
@@ -74,18 +87,34 @@ impl Default for Dialect {
 const THINKING_AT_OPENAI: [&str; 4] = ["gpt-5", "o1", "o3", "o4"];
 /// Those of them that take tools on Chat Completions only without thinking.
 const NO_TOOLS_WITH_THINKING: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6"];
+/// Families of OpenAI's models that don't think.
+const WITHOUT_THINKING: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt"];
 const OF_MISTRAL: [&str; 7] =
     ["mistral", "magistral", "ministral", "codestral", "devstral", "pixtral", "mixtral"];
 
-/// Families that want their reasoning back with their calls.
-const THINKING_ALOUD: [&str; 3] = ["kimi", "glm", "minimax"];
+/// Families that take their reasoning back with their calls.
+const THINKING_ALOUD: [&str; 2] = ["glm", "minimax"];
+/// Hosts that refuse fields of messages that they don't know, whatever model they run.
+const KNOWN_FIELDS_ONLY: [&str; 2] = ["groq.com", "mistral.ai"];
+/// Phrases for reasoning that did not come back, in lower case.
+const REASONING_MISSING: [&str; 3] = ["missing", "must be passed back", "required"];
+/// Phrases for a model or a server that takes no tools, in lower case.
+const REFUSES_TOOLS: [&str; 6] = [
+    "does not support tools",
+    "does not support tool",
+    "tools are not supported",
+    // vLLM, Groq, OpenRouter.
+    "tool choice requires --enable-auto-tool-choice",
+    "tool calling` is not supported",
+    "no endpoints found that support tool use",
+];
 
 impl Dialect {
     /// Returns what the model at this address accepts, as far as is known before it was asked.
     pub fn of(url: &str, model: &str) -> Self {
         let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_lowercase));
         let host = host.unwrap_or_default();
-        let is_at = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
+        let is_at = |domain: &str| is_at(url, &[domain]);
         let name = model.to_lowercase();
         let name = name.rsplit('/').next().unwrap_or(&name);
         let is_of = |family: &str| {
@@ -95,8 +124,9 @@ impl Dialect {
         let letters = name.find(|letter: char| !letter.is_alphabetic()).unwrap_or(name.len());
         let family = format!("{host}/{}", &name[..letters]);
         let mut dialect = Self { family, ..Self::default() };
-        let is_openai = is_at("openai.com") || is_at("openai.azure.com");
-        if is_openai || THINKING_AT_OPENAI.iter().any(|family| is_of(family)) {
+        if OPENAI_HOSTS.iter().any(|host| is_at(host))
+            || THINKING_AT_OPENAI.iter().any(|family| is_of(family))
+        {
             dialect.output_limit = OutputLimit::MaxCompletionTokens;
         }
         if NO_TOOLS_WITH_THINKING.iter().any(|family| is_of(family)) {
@@ -106,12 +136,18 @@ impl Dialect {
             dialect.call_ids = CallIds::NineLetters;
             dialect.user_after_result = false;
         }
-        if is_at("deepseek.com") || name.starts_with("deepseek") {
+        if KNOWN_FIELDS_ONLY.iter().any(|domain| is_at(domain)) {
+            dialect.reasoning_back = ReasoningBack::No;
+        } else if is_at("deepseek.com") || name.starts_with("deepseek") {
             dialect.reasoning_back = ReasoningBack::Always;
+        } else if name.starts_with("kimi") {
+            dialect.reasoning_back = ReasoningBack::NeverEmpty;
         } else if THINKING_ALOUD.iter().any(|family| name.starts_with(family)) {
             dialect.reasoning_back = ReasoningBack::Present;
         }
         dialect.cache_marks = is_at("anthropic.com") || is_at("openrouter.ai") && name.starts_with("claude");
+        let thinks = !WITHOUT_THINKING.iter().any(|family| name.starts_with(family));
+        (dialect.encrypted_reasoning, dialect.reasoning_summary) = (thinks, thinks);
         dialect.placeholder_signature = name.starts_with("gemini-3");
         dialect
     }
@@ -122,7 +158,6 @@ impl Dialect {
         let names = |field: &str| {
             told.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|word| word == field)
         };
-        let refuses_tools = ["does not support tools", "does not support tool", "tools are not supported"];
         if self.output_limit == OutputLimit::MaxTokens && names("max_completion_tokens") {
             let output_limit = OutputLimit::MaxCompletionTokens;
             return Some((Self { output_limit, ..self.clone() }, "use max_completion_tokens"));
@@ -134,6 +169,14 @@ impl Dialect {
         if self.cache_marks && names("cache_control") {
             return Some((Self { cache_marks: false, ..self.clone() }, "omit cache_control"));
         }
+        if self.encrypted_reasoning && told.contains("encrypted content is not supported") {
+            let without = Self { encrypted_reasoning: false, reasoning_summary: false, ..self.clone() };
+            return Some((without, "omit encrypted reasoning"));
+        }
+        let refuses_summary = ["reasoning.summary", "reasoning summaries"];
+        if self.reasoning_summary && refuses_summary.iter().any(|phrase| told.contains(phrase)) {
+            return Some((Self { reasoning_summary: false, ..self.clone() }, "omit reasoning.summary"));
+        }
         if names("reasoning_effort") {
             let (effort_with_tools, change) = match self.effort_with_tools {
                 None => (Some("none"), "reasoning_effort=none with tools"),
@@ -144,7 +187,21 @@ impl Dialect {
         if self.usage_option && (names("stream_options") || names("include_usage")) {
             return Some((Self { usage_option: false, ..self.clone() }, "omit stream_options"));
         }
-        if self.tools && refuses_tools.iter().any(|phrase| told.contains(phrase)) {
+        if names("reasoning_content") {
+            let is_missing = REASONING_MISSING.iter().any(|phrase| told.contains(phrase));
+            let (reasoning_back, change) = match (is_missing, self.reasoning_back) {
+                (true, ReasoningBack::No | ReasoningBack::Present) => {
+                    (ReasoningBack::Always, "send reasoning_content with calls")
+                }
+                (true, ReasoningBack::Always) => {
+                    (ReasoningBack::NeverEmpty, "never send empty reasoning_content")
+                }
+                (true, ReasoningBack::NeverEmpty) | (false, ReasoningBack::No) => return None,
+                (false, _) => (ReasoningBack::No, "omit reasoning_content"),
+            };
+            return Some((Self { reasoning_back, ..self.clone() }, change));
+        }
+        if self.tools && REFUSES_TOOLS.iter().any(|phrase| told.contains(phrase)) {
             return Some((Self { tools: false, ..self.clone() }, "omit tools"));
         }
         None
@@ -168,8 +225,18 @@ impl LearnedDialect {
     pub(crate) fn learn(&self, asked: &Dialect, refusal: &str) -> bool {
         let Some((corrected, change)) = asked.corrected(refusal) else { return false };
         tracing::info!(change, "unsupported parameter; adjusting later requests");
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
+        self.set(corrected);
         true
+    }
+
+    /// Switches to Chat Completions, because the provider doesn't support Responses.
+    pub(crate) fn use_completions(&self, asked: &Dialect) {
+        tracing::info!("the provider does not support the Responses API; using Chat Completions");
+        self.set(Dialect { chat_completions: true, ..asked.clone() });
+    }
+
+    fn set(&self, dialect: Dialect) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = dialect;
     }
 }
 
@@ -223,6 +290,45 @@ pub(crate) fn with_call_ids(messages: &[PromptMessage], form: CallIds) -> Vec<Pr
     named
 }
 
+/// Appended to a request without tools that ends with a result, because an answer must follow a user message.
+const ANSWER_NOW: &str = "Answer now, from what the tools returned.";
+
+/// Writes calls and their results as text of one answer. Many providers refuse calls in a request that offers no tools.
+pub(crate) fn tools_as_text(messages: &[PromptMessage]) -> Vec<PromptMessage> {
+    let mut written: Vec<PromptMessage> = Vec::with_capacity(messages.len());
+    // Whether the last message is an answer to append to.
+    let mut is_open = false;
+    for message in messages {
+        let line = match message {
+            PromptMessage::Assistant { text, calls, .. } if !calls.is_empty() => {
+                let calls =
+                    calls.iter().map(|call| format!("[called tool {}: {}]", call.tool, call.arguments));
+                Some(text.clone()).filter(|text| !text.trim().is_empty()).into_iter().chain(calls).collect()
+            }
+            PromptMessage::Result { content, .. } => vec![format!("[the tool returned: {content}]")],
+            PromptMessage::Assistant { text, .. } if is_open => vec![text.clone()],
+            other => {
+                written.push(other.clone());
+                is_open = false;
+                continue;
+            }
+        };
+        let line = line.join("\n");
+        match written.last_mut() {
+            Some(PromptMessage::Assistant { text, .. }) if is_open => {
+                text.push('\n');
+                text.push_str(&line);
+            }
+            _ => written.push(PromptMessage::said(line)),
+        }
+        is_open = true;
+    }
+    if matches!(messages.last(), Some(PromptMessage::Result { .. })) {
+        written.push(PromptMessage::User(Message::text(ANSWER_NOW)));
+    }
+    written
+}
+
 /// Removes the provider parts that another wire format or model family made.
 pub(crate) fn own_parts(messages: &mut [PromptMessage], wire: &str, family: &str) {
     for message in messages {
@@ -231,6 +337,18 @@ pub(crate) fn own_parts(messages: &mut [PromptMessage], wire: &str, family: &str
             parts.retain(|part| is_own(part) || fault::planted("provider_part_goes_elsewhere"));
         }
     }
+}
+
+/// Removes all provider parts. Returns whether there were any.
+pub(crate) fn drop_parts(messages: &mut [PromptMessage]) -> bool {
+    let mut dropped = false;
+    for message in messages {
+        if let PromptMessage::Assistant { parts, .. } = message {
+            dropped |= !parts.is_empty();
+            parts.clear();
+        }
+    }
+    dropped
 }
 
 fn is_id(id: &str, form: CallIds) -> bool {
@@ -264,6 +382,45 @@ mod tests {
         assert_eq!((effort("gpt-5.5"), effort("gpt-5.1"), effort("gpt-4o")), (Some("none"), None, None));
         assert_eq!(Dialect::of("https://api.mistral.ai/v1", "any").call_ids, CallIds::NineLetters);
         assert_eq!(Dialect::of("http://127.0.0.1:11434/v1", "magistral:24b").call_ids, CallIds::NineLetters);
+        let reasoning = |url: &str, model: &str| Dialect::of(url, model).reasoning_back;
+        for (url, model, expected) in [
+            ("https://api.moonshot.ai/v1", "kimi-k2.5", ReasoningBack::NeverEmpty),
+            ("https://api.deepseek.com", "deepseek-chat", ReasoningBack::Always),
+            ("https://api.z.ai/api/paas/v4", "glm-5", ReasoningBack::Present),
+            ("https://api.groq.com/openai/v1", "moonshotai/kimi-k2-instruct", ReasoningBack::No),
+            ("https://api.groq.com/openai/v1", "deepseek-r1-distill-llama-70b", ReasoningBack::No),
+        ] {
+            assert_eq!(reasoning(url, model), expected, "{url} {model}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_corrects_whether_reasoning_goes_back() {
+        let learned = LearnedDialect::default();
+        let told =
+            |refusal: &str| learned.learn(&learned.now(), refusal).then(|| learned.now().reasoning_back);
+        let missing =
+            "HTTP 400: thinking is enabled but reasoning_content is missing in assistant tool call message";
+        assert_eq!(told(missing), Some(ReasoningBack::Always));
+        assert_eq!(told(missing), Some(ReasoningBack::NeverEmpty));
+        assert_eq!(told(missing), None, "nothing is left to do");
+        let unsupported = "HTTP 400: 'messages.1' : property 'reasoning_content' is unsupported";
+        assert_eq!(told(unsupported), Some(ReasoningBack::No));
+        assert_eq!(told(unsupported), None);
+    }
+
+    #[test]
+    fn servers_without_tools_are_known_by_their_words() {
+        for refusal in [
+            "HTTP 400: registry.ollama.ai/library/gemma3:27b does not support tools",
+            "HTTP 400: \"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+            "HTTP 400: `tool calling` is not supported with this model",
+            "HTTP 404: No endpoints found that support tool use.",
+        ] {
+            let learned = LearnedDialect::default();
+            assert!(learned.learn(&learned.now(), refusal), "{refusal}");
+            assert!(!learned.now().tools, "{refusal}");
+        }
     }
 
     #[test]
@@ -322,5 +479,35 @@ mod tests {
         assert_eq!(ids(CallIds::Usual), ["call_1", "call_2", "call_1", "call_2", "call_3", "call_3"]);
         let short = ids(CallIds::NineLetters);
         assert_eq!(short, ["call00001", "call00002", "call00001", "call00002", "call00003", "call00003"]);
+    }
+
+    #[test]
+    fn calls_and_results_are_text_of_one_answer() {
+        let call = PromptCall {
+            call: CallNo(1),
+            provider_call: None,
+            tool: "clock".to_owned(),
+            arguments: "{}".to_owned(),
+        };
+        let asked = |text: &str| PromptMessage::Assistant {
+            text: text.to_owned(),
+            reasoning: "hm".to_owned(),
+            calls: vec![call.clone()],
+            parts: Vec::new(),
+        };
+        let result =
+            PromptMessage::Result { call: CallNo(1), provider_call: None, content: "noon".to_owned() };
+        let user = |text: &str| PromptMessage::User(Message::text(text));
+        let first = "Let me look.\n[called tool clock: {}]\n[the tool returned: noon]";
+        let messages = [user("when?"), asked("Let me look."), result.clone()];
+        assert_eq!(tools_as_text(&messages), [user("when?"), PromptMessage::said(first), user(ANSWER_NOW)]);
+        let more = [asked(" "), result, PromptMessage::said("It is noon."), user("thanks")];
+        let second = format!("{first}\n[called tool clock: {{}}]\n[the tool returned: noon]\nIt is noon.");
+        assert_eq!(
+            tools_as_text(&[messages.as_slice(), &more].concat()),
+            [user("when?"), PromptMessage::said(second), user("thanks")]
+        );
+        let plain = [user("hi"), PromptMessage::said("a"), PromptMessage::said("b")];
+        assert_eq!(tools_as_text(&plain), plain);
     }
 }

@@ -49,7 +49,7 @@ pub use model::{Density, Model, Prices};
 pub use outgoing::{Outgoing, Refused};
 pub use provider::{
     ApiKey, BusyKind, Decoder, Delta, Ending, Finish, KeySource, Provider, ProviderError, Question,
-    RefusalKind, ToolOffer, Wire, headers,
+    RefusalKind, ToolOffer, Wire, endpoint, headers, is_at,
 };
 pub use run::{Agent, Over, Sink, Work};
 pub use tool::{Tool, ToolCall, World};

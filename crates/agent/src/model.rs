@@ -35,6 +35,10 @@ const COUNTED_PARTS: usize = 4;
 /// How much of what was refused as too long is sent afterwards: half, or most of what fits if that is known.
 const REFUSED_PART: f64 = 0.5;
 const FITTING_PART: f64 = 0.85;
+/// Refusals never lower the limit below this, so refusals for other reasons can't make a model unusable.
+const ACCEPTED_BYTES_MIN: usize = 4 * 1024;
+/// An accepted prompt raises the limit by one part in this many.
+const RISE_PART: usize = 16;
 
 /// Bytes of text per token, from the provider's last count of a long prompt. It starts at a cautious estimate for most
 /// languages and never exceeds it, because the next session may be in another language.
@@ -83,9 +87,21 @@ impl Density {
 
     /// Notes that the provider refused a prompt of `bytes` bytes as too long, and how much of it fits if it told that.
     pub(crate) fn refuse(&self, bytes: usize, fits: Option<f64>) {
-        let most = bytes as f64 * fits.map_or(REFUSED_PART, |fits| fits * FITTING_PART);
         // The provider counts tokens, and the answer may count too.
-        self.0.accepted_bytes_max.fetch_min(most as usize, Ordering::Relaxed);
+        let most = bytes as f64 * fits.map_or(REFUSED_PART, |fits| fits * FITTING_PART);
+        let most = (most as usize).max(ACCEPTED_BYTES_MIN);
+        self.0.accepted_bytes_max.fetch_min(most, Ordering::Relaxed);
+    }
+
+    /// Records that the provider answered a prompt of `bytes` bytes. Raises the limit if the prompt used at
+    /// least half of it: the refused prompt may have been in a denser language.
+    pub(crate) fn accept(&self, bytes: usize) {
+        let risen = |limit: usize| {
+            let is_near = limit < usize::MAX && bytes >= limit / 2;
+            is_near.then(|| bytes.max(limit.saturating_add(limit / RISE_PART)))
+        };
+        // An error means that the limit stays.
+        self.0.accepted_bytes_max.fetch_update(Ordering::Relaxed, Ordering::Relaxed, risen).ok();
     }
 }
 
@@ -134,6 +150,28 @@ mod tests {
         assert_eq!(density.bytes_of(1_000), 2_500);
         density.count(2_000, 400, 1_000);
         assert_eq!(density.bytes_of(1_000), 3_000);
+    }
+
+    #[test]
+    fn a_limit_from_refusals_rises_again() {
+        let density = Density::default();
+        for _ in 0..40 {
+            density.refuse(10_000, None);
+        }
+        assert_eq!(density.fitting(1_000_000), 5_000, "a refusal of the same size teaches nothing new");
+        for _ in 0..40 {
+            density.refuse(density.fitting(1_000_000), None);
+        }
+        assert_eq!(density.fitting(1_000_000), ACCEPTED_BYTES_MIN);
+        density.accept(100);
+        assert_eq!(density.fitting(1_000_000), ACCEPTED_BYTES_MIN, "a short prompt proves nothing");
+        for _ in 0..100 {
+            density.accept(density.fitting(1_000_000));
+        }
+        assert!(density.fitting(1_000_000) > 1_000_000, "{}", density.fitting(1_000_000));
+        density.refuse(1_000_000, None);
+        density.accept(800_000);
+        assert_eq!(density.fitting(1_000_000), 800_000, "an accepted prompt fits");
     }
 
     #[test]

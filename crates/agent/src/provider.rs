@@ -3,6 +3,7 @@
 pub mod anthropic;
 pub mod openai;
 pub(crate) mod refusal;
+pub mod responses;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use session::{PromptMessage, Usage};
 
 use crate::answer::{AnswerLimits, answer};
-use crate::dialect::{LearnedDialect, own_parts};
+use crate::dialect::{Dialect, LearnedDialect, drop_parts, own_parts};
 use crate::transport::{Reply, Request, Transport};
 
 /// Characters of a provider's own words that are kept; an error page must not fill a log.
@@ -37,18 +38,58 @@ const REDACTED_MIN: usize = 8;
 pub enum Wire {
     /// Chat Completions, as OpenAI and many others speak it.
     OpenAi,
+    /// Responses, OpenAI's newer format.
+    Responses,
     /// Messages, as Anthropic speaks it.
     Anthropic,
 }
+
+/// Hosts of OpenAI's models: OpenAI's own and Azure's.
+pub(crate) const OPENAI_HOSTS: [&str; 4] =
+    ["openai.com", "openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com"];
 
 impl Wire {
     /// The name under which the log keeps what only this format understands.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "chat_completions",
+            Self::Responses => "responses",
             Self::Anthropic => "messages",
         }
     }
+
+    /// Returns the wire format for an OpenAI-compatible address: the one that its path names, otherwise Responses at
+    /// OpenAI and Azure, and Chat Completions elsewhere.
+    pub fn of_openai(url: &str) -> Self {
+        let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+        if path.ends_with(Self::Responses.path()) {
+            return Self::Responses;
+        }
+        // Azure's older addresses name a deployment, and have no Responses.
+        if path.ends_with(Self::OpenAi.path()) || path.contains("/deployments/") {
+            return Self::OpenAi;
+        }
+        if is_at(url, &OPENAI_HOSTS) { Self::Responses } else { Self::OpenAi }
+    }
+
+    /// The path below the base that questions go to.
+    fn path(self) -> &'static str {
+        match self {
+            Self::OpenAi => "chat/completions",
+            Self::Responses => "responses",
+            Self::Anthropic => "messages",
+        }
+    }
+}
+
+/// Whether the host of `url` is one of `domains`, or a subdomain of one.
+pub fn is_at(url: &str, domains: &[&str]) -> bool {
+    let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_lowercase));
+    host.is_some_and(|host| {
+        domains.iter().any(|domain| {
+            host.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        })
+    })
 }
 
 /// A key for a provider. It shows itself to nobody but the provider, and is wiped from memory when it is dropped.
@@ -109,22 +150,25 @@ impl Provider {
         let key = self.key.as_ref().map(|source| source.key()).transpose();
         let key = key.map_err(|reason| ProviderError::Refused { kind: RefusalKind::Key, reason })?;
         let mut question = question.clone();
-        own_parts(&mut question.messages, self.wire.name(), &self.dialect.now().family);
-        let question = &question;
         let mut corrections = 0;
         loop {
             let dialect = self.dialect.now();
-            let (path, body, decoder): (_, _, Box<dyn Decoder>) = match self.wire {
-                Wire::OpenAi => {
-                    let body = openai::body(question, &dialect);
-                    ("chat/completions", body, Box::new(openai::Chunks::default()))
+            let wire = self.wire_of(&dialect);
+            own_parts(&mut question.messages, wire.name(), &dialect.family);
+            let (body, decoder): (_, Box<dyn Decoder>) = match wire {
+                Wire::OpenAi => (openai::body(&question, &dialect), Box::new(openai::Chunks::default())),
+                Wire::Responses => {
+                    (responses::body(&question, &dialect), Box::new(responses::Events::default()))
                 }
                 Wire::Anthropic => {
-                    ("messages", anthropic::body(question, &dialect), Box::new(anthropic::Events::default()))
+                    (anthropic::body(&question, &dialect), Box::new(anthropic::Events::default()))
                 }
             };
-            let headers = headers(self.wire, key.as_ref());
-            let request = Request { url: endpoint(&self.url, path), headers, body: body.to_string() };
+            let request = Request {
+                url: endpoint(wire, &self.url, wire.path()),
+                headers: headers(wire, &self.url, key.as_ref()),
+                body: body.to_string(),
+            };
             let reply = self.transport.send(request).await?;
             if reply.status == 200 {
                 let answer = answer(reply.body, decoder, self.limits);
@@ -133,38 +177,81 @@ impl Provider {
                     .boxed());
             }
             let error = without(refusal(reply).await, key.as_ref());
-            // A refusal that names what was sent is believed: the question is asked again without it.
-            if let ProviderError::Refused { reason, .. } = &error
-                && corrections < CORRECTIONS_MAX
-                && self.dialect.learn(&dialect, reason)
-            {
+            if corrections < CORRECTIONS_MAX && self.corrects(wire, &dialect, &error, &mut question) {
                 corrections += 1;
                 continue;
             }
             return Err(error);
         }
     }
+
+    /// Adjusts the dialect or the question to a refusal. Returns whether to ask again.
+    fn corrects(
+        &self,
+        wire: Wire,
+        dialect: &Dialect,
+        error: &ProviderError,
+        question: &mut Question,
+    ) -> bool {
+        let ProviderError::Refused { reason, kind } = error else { return false };
+        let has_no_endpoint = matches!(error.status(), Some(404 | 405)) && *kind != RefusalKind::UnknownModel;
+        if wire == Wire::Responses && (has_no_endpoint || refusal::names_responses(reason)) {
+            self.dialect.use_completions(dialect);
+            return true;
+        }
+        // A part is unreadable after the API key or the provider's own keys changed.
+        refusal::is_of_parts(reason) && drop_parts(&mut question.messages)
+            || self.dialect.learn(dialect, reason)
+    }
+
+    /// Returns the wire format of the next request.
+    pub(crate) fn wire_now(&self) -> Wire {
+        self.wire_of(&self.dialect.now())
+    }
+
+    fn wire_of(&self, dialect: &Dialect) -> Wire {
+        match self.wire {
+            Wire::Responses if dialect.chat_completions => Wire::OpenAi,
+            wire => wire,
+        }
+    }
+
+    /// Whether the model continues an answer that the question ends with. Responses never does.
+    pub(crate) fn continues_prefix(&self) -> bool {
+        self.takes_prefix && self.wire_now() != Wire::Responses
+    }
 }
 
-/// The address of an endpoint: below the path of the base, and before its query.
-fn endpoint(base: &str, path: &str) -> String {
+/// Returns the URL of an endpoint below a base URL, and keeps the base's query. The base may also be the URL of another
+/// endpoint, or a host alone.
+pub fn endpoint(wire: Wire, base: &str, path: &str) -> String {
     let (place, query) = match base.split_once('?') {
         Some((place, query)) => (place, format!("?{query}")),
         None => (base, String::new()),
     };
     let place = place.trim_end_matches('/');
-    if place.ends_with(path) {
-        return format!("{place}{query}");
-    }
-    format!("{place}/{path}{query}")
+    let ends = [Wire::OpenAi, Wire::Responses, Wire::Anthropic].map(Wire::path);
+    let named = ends.iter().find_map(|end| place.strip_suffix(end)?.strip_suffix('/'));
+    let base = named.unwrap_or(place);
+    let is_host_alone = !base.split_once("://").map_or(base, |(_, rest)| rest).contains('/');
+    // Anthropic's own libraries take the address without the version.
+    let lacks_version = match wire {
+        Wire::Anthropic => named.is_none() && !base.ends_with("/v1"),
+        Wire::OpenAi | Wire::Responses => named.is_none() && is_host_alone,
+    };
+    let version = if lacks_version { "/v1" } else { "" };
+    format!("{base}{version}/{path}{query}")
 }
 
 /// What tells a provider who asks.
-pub fn headers(wire: Wire, key: Option<&ApiKey>) -> Vec<(&'static str, String)> {
+pub fn headers(wire: Wire, url: &str, key: Option<&ApiKey>) -> Vec<(&'static str, String)> {
     let secret = key.map(|key| key.0.expose_secret());
     match (wire, secret) {
-        (Wire::OpenAi, None) => Vec::new(),
-        (Wire::OpenAi, Some(key)) => vec![("authorization", format!("Bearer {key}"))],
+        (Wire::OpenAi | Wire::Responses, None) => Vec::new(),
+        (Wire::OpenAi | Wire::Responses, Some(key)) if is_at(url, &["azure.com"]) => {
+            vec![("api-key", key.to_owned())]
+        }
+        (Wire::OpenAi | Wire::Responses, Some(key)) => vec![("authorization", format!("Bearer {key}"))],
         (Wire::Anthropic, key) => {
             let key = key.iter().map(|key| ("x-api-key", (*key).to_owned()));
             key.chain([("anthropic-version", "2023-06-01".to_owned())]).collect()
@@ -392,6 +479,15 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// Returns the end of an answer whose stream has ended.
+    ///
+    /// # Errors
+    /// Returns [`ProviderError::Cut`] if no finish reason arrived.
+    pub fn close(&mut self) -> Result<Delta, ProviderError> {
+        self.give()
+            .ok_or_else(|| ProviderError::Cut { reason: "the stream ended before the answer".to_owned() })
+    }
+
     /// The end of an answer that is whole, once; otherwise nothing.
     pub fn give(&mut self) -> Option<Delta> {
         match std::mem::replace(self, Self::Given) {
@@ -411,16 +507,46 @@ fn before(summary: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::endpoint;
+    use super::{Wire, endpoint, is_at};
 
     #[test]
     fn an_endpoint_stands_before_the_query_and_only_once() {
-        let chat = |base| endpoint(base, "chat/completions");
+        let chat = |base| endpoint(Wire::OpenAi, base, "chat/completions");
         assert_eq!(chat("https://a.example/v1/"), "https://a.example/v1/chat/completions");
         assert_eq!(
             chat("https://a.example/d?api-version=1"),
             "https://a.example/d/chat/completions?api-version=1"
         );
         assert_eq!(chat("https://a.example/v1/chat/completions"), "https://a.example/v1/chat/completions");
+        assert_eq!(chat("https://a.example/v1/responses?x=1"), "https://a.example/v1/chat/completions?x=1");
+    }
+
+    #[test]
+    fn an_address_without_a_version_gets_one() {
+        let chat = |base| endpoint(Wire::OpenAi, base, "chat/completions");
+        assert_eq!(chat("http://127.0.0.1:11434/"), "http://127.0.0.1:11434/v1/chat/completions");
+        assert_eq!(chat("https://a.example/chat/completions"), "https://a.example/chat/completions");
+        let messages = |base| endpoint(Wire::Anthropic, base, "messages");
+        assert_eq!(messages("https://api.anthropic.com"), "https://api.anthropic.com/v1/messages");
+        assert_eq!(messages("https://a.example/anthropic/"), "https://a.example/anthropic/v1/messages");
+        assert_eq!(messages("https://a.example/v1"), "https://a.example/v1/messages");
+        assert_eq!(messages("https://a.example/x/messages"), "https://a.example/x/messages");
+    }
+
+    #[test]
+    fn the_address_tells_the_format() {
+        for (url, expected) in [
+            ("https://api.openai.com/v1", Wire::Responses),
+            ("https://api.openai.com", Wire::Responses),
+            ("https://api.openai.com/v1/chat/completions", Wire::OpenAi),
+            ("https://me.openai.azure.com/openai/v1", Wire::Responses),
+            ("https://me.openai.azure.com/openai/deployments/d?api-version=1", Wire::OpenAi),
+            ("https://notopenai.com/v1", Wire::OpenAi),
+            ("http://127.0.0.1:8000/v1", Wire::OpenAi),
+            ("http://127.0.0.1:8000/v1/responses?x=1", Wire::Responses),
+        ] {
+            assert_eq!(Wire::of_openai(url), expected, "{url}");
+        }
+        assert!(is_at("https://OpenAI.com:443/v1", &["openai.com"]));
     }
 }

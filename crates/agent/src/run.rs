@@ -20,6 +20,10 @@ use crate::window::{self, Window};
 const CONTINUE: &str = "Your last answer was cut off where it ends above. Continue from exactly there, in mid-sentence if \
     need be. Begin with its last few words exactly as they are, then go on. Do not comment on the interruption.";
 
+/// Times that one prompt is compacted because the provider finds it too long. Where it does not say how much fits, each time
+/// halves the prompt.
+const COMPACTIONS_MAX: usize = 5;
+
 const NO_MODEL: &str =
     "There is no model to ask yet. The message is kept: add a model under Settings, then ask again.";
 
@@ -163,8 +167,8 @@ impl Agent {
         }
     }
 
-    /// Asks the model once. If the provider finds the prompt too long, compacts the session to what it accepts and asks
-    /// again, once. `messages` begin with those of `prompt`.
+    /// Asks the model. Compacts the session and asks again while the provider rejects the prompt as too long. `messages`
+    /// begin with those of `prompt`.
     async fn step<S: Sink>(
         &self,
         prompt: &mut Prompt,
@@ -173,18 +177,26 @@ impl Agent {
         sink: &S,
         spent: &mut Spent,
     ) -> Result<StepEnd, Over> {
+        let mut question = self.question(messages);
+        for _ in 0..COMPACTIONS_MAX {
+            let step = Step { agent: self, sink, spent, calls_before };
+            let end = step.run(question.clone()).await?;
+            let StepEnd::TooLong(_) = &end else { return Ok(end) };
+            tracing::info!(model = %self.model().name, "prompt too long, compacting");
+            let since = messages.split_off(prompt.messages.len());
+            // The last message may have grown meanwhile.
+            prompt.messages = std::mem::take(messages);
+            self.compact(prompt, sink, spent).await?;
+            messages.clone_from(&prompt.messages);
+            messages.extend(since);
+            let shorter = self.question(messages);
+            if shorter == question {
+                return Ok(end);
+            }
+            question = shorter;
+        }
         let step = Step { agent: self, sink, spent, calls_before };
-        let end = step.run(self.question(messages)).await?;
-        let StepEnd::TooLong(_) = &end else { return Ok(end) };
-        tracing::info!(model = %self.model().name, "prompt too long, compacting");
-        let since = messages.split_off(prompt.messages.len());
-        // The last message may have grown meanwhile.
-        prompt.messages = std::mem::take(messages);
-        self.compact(prompt, sink, spent).await?;
-        messages.clone_from(&prompt.messages);
-        messages.extend(since);
-        let step = Step { agent: self, sink, spent, calls_before };
-        step.run(self.question(messages)).await
+        step.run(question).await
     }
 
     /// Asks the model that answered for a title. The session is shown to no other model.
@@ -251,8 +263,8 @@ impl Agent {
     /// Asks a model that takes no prefix to continue its own text. Says whether it did.
     fn ask_to_continue(&self, messages: &mut Vec<PromptMessage>) -> bool {
         let begun =
-            matches!(messages.last(), Some(PromptMessage::Assistant { text, .. }) if !text.is_empty());
-        let asks = begun && !self.model().provider.takes_prefix;
+            matches!(messages.last(), Some(PromptMessage::Assistant { text, .. }) if !text.trim().is_empty());
+        let asks = begun && !self.model().provider.continues_prefix();
         if asks {
             messages.push(PromptMessage::User(Message::text(CONTINUE)));
         }
@@ -458,7 +470,8 @@ fn shown(message: &PromptMessage) -> Option<PromptMessage> {
             let parts: Vec<String> = std::iter::once(message.text.clone()).chain(files).collect();
             Some(PromptMessage::User(Message::text(parts.join("\n"))))
         }
-        PromptMessage::Assistant { text, calls, .. } if text.is_empty() && calls.is_empty() => None,
+        // An answer that was cut off after white space is left out: providers reject blank messages.
+        PromptMessage::Assistant { text, calls, .. } if text.trim().is_empty() && calls.is_empty() => None,
         other => Some(other.clone()),
     }
 }

@@ -120,7 +120,7 @@ impl<S: Sink> Step<'_, S> {
                 // Reasoning alone is no part of the answer: asking again doubles nothing that counts.
                 Answered { text, calls, .. } if text.is_empty() && calls.is_empty() => Streamed::Nothing,
                 Answered { text, calls, .. }
-                    if model.provider.takes_prefix && !text.is_empty() && calls.is_empty() =>
+                    if model.provider.continues_prefix() && !text.is_empty() && calls.is_empty() =>
                 {
                     Streamed::Resumable
                 }
@@ -167,6 +167,9 @@ impl<S: Sink> Step<'_, S> {
                 break Err(Cut::Limit(reason));
             }
         };
+        if ended.is_ok() {
+            model.density.accept(question.size_bytes());
+        }
         if let Some(usage) = usage {
             model.density.count(question.size_bytes(), usage.input_tokens, model.window_tokens);
             let usage = model.prices.priced(usage);
@@ -253,7 +256,7 @@ impl<S: Sink> Step<'_, S> {
                 let call = place.and_then(|place| said.calls.iter().find(|call| call.place == place));
                 let provider = &self.agent.model().provider;
                 said.parts.push(ProviderPart {
-                    wire: provider.wire.name().to_owned(),
+                    wire: provider.wire_now().name().to_owned(),
                     family: provider.dialect.now().family,
                     kind: kind.to_owned(),
                     call: call.map(|call| call.no),

@@ -46,7 +46,9 @@ fn short(message: PromptMessage) -> Option<PromptMessage> {
     let cut = |text: String| text[..text.floor_char_boundary(SHOWN_BYTES.min(text.len()))].to_owned();
     match message {
         PromptMessage::User(message) => Some(PromptMessage::User(session::Message::text(cut(message.text)))),
-        PromptMessage::Assistant { text, .. } if !text.is_empty() => Some(PromptMessage::said(cut(text))),
+        PromptMessage::Assistant { text, .. } if !text.trim().is_empty() => {
+            Some(PromptMessage::said(cut(text)))
+        }
         PromptMessage::Assistant { .. }
         | PromptMessage::Summary(_)
         | PromptMessage::Note(_)
@@ -77,6 +79,12 @@ fn clean(said: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn white_space_is_not_shown_for_a_title() {
+        assert_eq!(short(PromptMessage::said("\n\n")), None);
+        assert_eq!(short(PromptMessage::said("\n\nYes.")), Some(PromptMessage::said("\n\nYes.")));
+    }
 
     #[test]
     fn a_title_is_one_plain_line() {

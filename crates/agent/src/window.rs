@@ -24,19 +24,27 @@ const SUMMARISE: &str = "Summarise the conversation so far for yourself, so that
 
 /// The bytes that a model's window has for messages, beside its answer, the instructions and the tools.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Window(usize);
+pub(crate) struct Window {
+    /// The limit for messages, lowered by refusals.
+    bytes: usize,
+    /// The limit from the configured window alone.
+    configured_bytes: usize,
+}
 
 impl Window {
     pub(crate) fn new(model: &Model, instructions: Option<&str>, tools: &[ToolOffer]) -> Self {
         let tokens = model.window_tokens.saturating_sub(u64::from(model.output_tokens_max));
-        let bytes = model.density.fitting(tokens);
         let offered: usize = tools.iter().map(ToolOffer::size_bytes).sum();
-        Self(bytes.saturating_sub(instructions.map_or(0, str::len) + offered))
+        let beside = instructions.map_or(0, str::len) + offered;
+        Self {
+            bytes: model.density.fitting(tokens).saturating_sub(beside),
+            configured_bytes: model.density.bytes_of(tokens).saturating_sub(beside),
+        }
     }
 
     /// Bytes of messages above which older turns are summarised.
     pub(crate) fn full_bytes(self) -> usize {
-        self.0 / 100 * FULL_PERCENT
+        self.bytes / 100 * FULL_PERCENT
     }
 
     /// Bytes of earlier turns that are summarised together with the summary of the turns before them.
@@ -47,16 +55,17 @@ impl Window {
 
     /// Bytes of a summary that are kept, whatever a model says.
     pub(crate) fn summary_bytes(self) -> usize {
-        (self.0 / 4).min(SUMMARY_BYTES_MAX)
+        (self.bytes / 4).min(SUMMARY_BYTES_MAX)
     }
 
-    /// Whether messages fit. The estimate of bytes per token is cautious, so a third more is tried.
+    /// Whether messages may fit the model. The estimate of bytes per token is cautious, so a third more is allowed. A
+    /// limit from refusals may be too low, so only the configured window counts.
     pub(crate) fn takes(self, messages: &[PromptMessage]) -> bool {
-        size_bytes(messages) <= self.0.saturating_add(self.0 / 3)
+        size_bytes(messages) <= self.configured_bytes.saturating_add(self.configured_bytes / 3)
     }
 
     fn kept_bytes(self) -> usize {
-        self.0 / 100 * KEPT_PERCENT
+        self.bytes / 100 * KEPT_PERCENT
     }
 }
 
@@ -142,9 +151,9 @@ impl Compaction {
 
 /// The hard cap: whatever the session holds, what is sent fits the window, unless the newest message alone does not.
 pub(crate) fn fit(messages: &mut Vec<PromptMessage>, window: Window) {
-    leave_out(messages, window.0);
+    leave_out(messages, window.bytes);
     let newest = messages.iter().rposition(|message| matches!(message, PromptMessage::User(_)));
-    cut(messages, newest.unwrap_or(0), window.0);
+    cut(messages, newest.unwrap_or(0), window.bytes);
 }
 
 /// Shortens what is to be summarized until it fits.

@@ -100,6 +100,9 @@ impl ScriptedModel {
 
     async fn answer(&self, mut socket: TcpStream) -> std::io::Result<()> {
         let (path, body) = read_request(&mut socket).await?;
+        if path.split('?').next().is_some_and(|path| path.ends_with("/models")) {
+            return list(&mut socket).await;
+        }
         self.requests.fetch_add(1, Ordering::AcqRel);
         let format = if path.ends_with("/messages") { Format::Anthropic } else { Format::OpenAi };
         let asked = Question::read(&body);
@@ -360,6 +363,17 @@ fn event(kind: &str, body: &Value) -> String {
     let mut body = body.clone();
     body["type"] = kind.into();
     format!("event: {kind}\ndata: {body}\n\n")
+}
+
+/// Answers with the models that there are.
+async fn list(socket: &mut TcpStream) -> std::io::Result<()> {
+    let listed = json!({ "data": [{ "id": "scripted", "max_model_len": 1_000_000 }] }).to_string();
+    let length = listed.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    );
+    socket.write_all(format!("{head}{listed}").as_bytes()).await?;
+    socket.shutdown().await
 }
 
 async fn read_request(socket: &mut TcpStream) -> std::io::Result<(String, Vec<u8>)> {

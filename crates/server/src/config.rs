@@ -15,6 +15,7 @@ use store::sqlite::OpenStoreError;
 use utoipa::ToSchema;
 
 use crate::file::make_private;
+use crate::models::KnownModel;
 
 pub(crate) use openid::{OpenIdConfig, RoleConfig};
 pub(crate) use platforms::{PlatformConfig, PlatformKind};
@@ -149,7 +150,8 @@ impl From<AfterInterruptionConfig> for AfterInterruption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProviderConfig {
-    /// Chat Completions: OpenAI, OpenRouter, Ollama, vLLM, llama.cpp, LiteLLM and many more.
+    /// OpenAI's formats: Responses at OpenAI's and Azure's addresses, Chat Completions at all others (OpenRouter, Ollama, vLLM,
+    /// llama.cpp, LiteLLM and many more). A URL that ends in `/responses` or `/chat/completions` selects that one.
     Openai,
     /// Messages: Anthropic, and others that speak it.
     Anthropic,
@@ -162,7 +164,7 @@ pub(crate) struct ModelConfig {
     /// What people call it here.
     pub(crate) name: String,
     pub(crate) provider: ProviderConfig,
-    /// Where the provider's paths begin, for example `https://api.openai.com/v1`.
+    /// The API's base URL, for example `https://api.openai.com/v1`.
     pub(crate) url: String,
     /// What the provider calls it.
     pub(crate) model: String,
@@ -194,11 +196,33 @@ pub(crate) struct ModelConfig {
     /// Seconds to wait for each further byte before the answer counts as cut off.
     #[serde(default = "silence_seconds")]
     pub(crate) silence_seconds: u64,
-    /// Prices for a million tokens.
-    #[serde(default)]
-    pub(crate) input_price: f64,
-    #[serde(default)]
-    pub(crate) output_price: f64,
+    /// Price per million input tokens; that of a known model if left out.
+    pub(crate) input_price: Option<f64>,
+    /// Price per million output tokens; that of a known model if left out.
+    pub(crate) output_price: Option<f64>,
+}
+
+impl ModelConfig {
+    /// A model at an address, without a name or a key, and everything else as usual.
+    pub(crate) fn at(provider: ProviderConfig, url: String) -> Self {
+        Self {
+            name: String::new(),
+            provider,
+            url,
+            model: String::new(),
+            key_env: None,
+            key_file: None,
+            key_secret: None,
+            window_tokens: window_tokens(),
+            output_tokens_max: output_tokens_max(),
+            takes_prefix: false,
+            tools: uses_tools(),
+            first_byte_seconds: first_byte_seconds(),
+            silence_seconds: silence_seconds(),
+            input_price: None,
+            output_price: None,
+        }
+    }
 }
 
 fn listen_address() -> SocketAddr {
@@ -311,6 +335,7 @@ impl Config {
         let mut table: toml::Table = text.parse().with_context(|| format!("read {}", path.display()))?;
         rename_old(&mut table)?;
         override_from(&mut table, std::env::vars())?;
+        fill_known(&mut table);
         let mut config: Self =
             table.try_into().with_context(|| format!("{} is not as it should be", path.display()))?;
         config.in_environment = in_environment(std::env::vars());
@@ -456,6 +481,27 @@ fn rename_old(table: &mut toml::Table) -> anyhow::Result<()> {
         bail!("`after_crash` is the old name of `after_interruption`: keep one of them");
     }
     Ok(())
+}
+
+/// Fills in the window, output limit and tool support of known models where the file leaves them out.
+fn fill_known(table: &mut toml::Table) {
+    let models = table.get_mut("models").and_then(toml::Value::as_array_mut);
+    for model in models.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
+        let text = |field: &str| model.get(field).and_then(toml::Value::as_str);
+        let known = text("url").zip(text("model")).and_then(|(url, name)| KnownModel::find(url, name));
+        let Some(known) = known else { continue };
+        let has_window = model.contains_key("window_tokens");
+        let window_tokens = i64::try_from(known.window_tokens).unwrap_or(i64::MAX);
+        let mut fill = |field: &str, value: toml::Value| {
+            model.entry(field).or_insert(value);
+        };
+        fill("window_tokens", window_tokens.into());
+        // A window of the operator's own may be too small for it.
+        if !has_window {
+            fill("output_tokens_max", i64::from(known.output_tokens_max()).into());
+        }
+        fill("tools", known.tools.into());
+    }
 }
 
 /// `EVERTURN_RUN__STEPS_MAX=5` sets `steps_max` of `[run]`, `EVERTURN_MODELS__0__MODEL=x` the first model's.

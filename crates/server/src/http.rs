@@ -113,6 +113,7 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::tokens::add(gate);
     let gate = route::audit::add(gate);
     let gate = route::secrets::add(gate);
+    let gate = route::providers::add(gate);
     let gate = route::shares::add(gate);
     let gate = route::gateway::add(gate);
     let gate = route::chats::add(gate);

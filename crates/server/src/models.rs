@@ -1,6 +1,9 @@
 //! Models as they are configured: how each is asked, with which key, and whether its provider answers.
 
+mod catalog;
+mod listing;
 mod offered;
+mod presets;
 mod trying;
 
 use std::sync::Arc;
@@ -15,7 +18,10 @@ use anyhow::{Context, bail};
 use crate::config::{ModelConfig, ProviderConfig, environment, micros};
 use crate::vault::{NamedSecret, Vault};
 
+pub(crate) use catalog::KnownModel;
+pub(crate) use listing::{ListedModel, list};
 pub(crate) use offered::{ChangeError, NamedIn, NewKey, Offer, Offered, kept};
+pub(crate) use presets::{PRESETS, Preset};
 pub(crate) use trying::try_out;
 
 /// The model that a part of the configuration describes.
@@ -51,14 +57,22 @@ fn make_with(config: &ModelConfig, key: Option<Arc<dyn KeySource>>, transport: &
         },
         window_tokens: config.window_tokens,
         output_tokens_max: config.output_tokens_max,
-        prices: Prices {
-            input_micros: micros(config.input_price),
-            output_micros: micros(config.output_price),
-            ..Prices::default()
-        },
+        prices: prices(config),
         uses_tools: config.tools,
         density: Density::default(),
     }
+}
+
+/// The prices of a model: those of its configuration, otherwise those of the catalog. Cached input has a price of its own
+/// only if both others are the catalog's.
+fn prices(config: &ModelConfig) -> Prices {
+    let known = KnownModel::find(&config.url, &config.model).map(|known| known.prices).unwrap_or_default();
+    let input_micros = config.input_price.map_or(known.input_micros, micros);
+    let output_micros = config.output_price.map_or(known.output_micros, micros);
+    if (input_micros, output_micros) == (known.input_micros, known.output_micros) {
+        return known;
+    }
+    Prices { input_micros, output_micros, ..Prices::default() }
 }
 
 /// Where a model's key comes from.
@@ -86,6 +100,35 @@ fn key_source(
     Ok(Some(key))
 }
 
+/// The key of a model, if it has one.
+///
+/// # Errors
+/// Returns an error if the key is configured but missing.
+pub(crate) fn configured_key(
+    config: &ModelConfig,
+    vault: Option<&Arc<Vault>>,
+) -> anyhow::Result<Option<ApiKey>> {
+    key_source(config, vault)?.map(|source| source.key().map_err(anyhow::Error::msg)).transpose()
+}
+
+/// The request for the models of a provider.
+fn models_request(
+    outgoing: &Outgoing,
+    config: &ModelConfig,
+    key: Option<&ApiKey>,
+) -> anyhow::Result<reqwest::RequestBuilder> {
+    let wire = wire(config);
+    let mut url = agent::endpoint(wire, &config.url, "models");
+    if wire == Wire::Anthropic {
+        // Its list comes in pages of twenty.
+        let separator = if url.contains('?') { '&' } else { '?' };
+        url.push_str(&format!("{separator}limit={}", listing::LISTED_MAX));
+    }
+    let request = outgoing.request(reqwest::Method::GET, &url)?;
+    let headers = agent::headers(wire, &config.url, key);
+    Ok(headers.into_iter().fold(request, |request, (name, value)| request.header(name, value)))
+}
+
 /// What a provider answers when it is asked for its models.
 pub(crate) struct ProviderReply {
     pub(crate) status: u16,
@@ -101,15 +144,9 @@ pub(crate) async fn ask_provider(
     vault: Option<&Arc<Vault>>,
     patience: Duration,
 ) -> anyhow::Result<ProviderReply> {
-    let key =
-        key_source(config, vault)?.map(|source| source.key().map_err(anyhow::Error::msg)).transpose()?;
+    let key = configured_key(config, vault)?;
     let outgoing = Outgoing::new([config.url.as_str()])?;
-    let url = format!("{}/models", config.url.trim_end_matches('/'));
-    let mut request = outgoing.request(reqwest::Method::GET, &url)?.timeout(patience);
-    for (name, value) in agent::headers(wire(config), key.as_ref()) {
-        request = request.header(name, value);
-    }
-    let reply = request.send().await?;
+    let reply = models_request(&outgoing, config, key.as_ref())?.timeout(patience).send().await?;
     let date =
         reply.headers().get(reqwest::header::DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
     Ok(ProviderReply { status: reply.status().as_u16(), date })
@@ -117,7 +154,34 @@ pub(crate) async fn ask_provider(
 
 fn wire(config: &ModelConfig) -> Wire {
     match config.provider {
-        ProviderConfig::Openai => Wire::OpenAi,
+        ProviderConfig::Openai => Wire::of_openai(&config.url),
         ProviderConfig::Anthropic => Wire::Anthropic,
+    }
+}
+
+/// Returns the scheme, host and port of an address.
+fn place(url: &str) -> Option<(String, String, Option<u16>)> {
+    let url = reqwest::Url::parse(url).ok()?;
+    Some((url.scheme().to_owned(), url.host_str()?.to_owned(), url.port_or_known_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_of_the_configuration_precede_those_of_the_catalog() {
+        let of = |input_price, output_price| {
+            let url = "https://api.openai.com/v1".to_owned();
+            let model = ModelConfig::at(ProviderConfig::Openai, url);
+            prices(&ModelConfig { model: "gpt-5.5".to_owned(), input_price, output_price, ..model })
+        };
+        let known = of(None, None);
+        assert!(known.input_micros > 0);
+        assert_eq!(of(Some(0.0), Some(0.0)), Prices::default());
+        assert_eq!(
+            (of(Some(0.0), None).input_micros, of(Some(0.0), None).output_micros),
+            (0, known.output_micros)
+        );
     }
 }

@@ -94,7 +94,8 @@ impl Case<'_> {
 pub fn streams() -> anyhow::Result<Vec<Stream>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/providers");
     let mut streams = Vec::new();
-    for (folder, wire) in [("openai", Wire::OpenAi), ("anthropic", Wire::Anthropic)] {
+    let wires = [("openai", Wire::OpenAi), ("responses", Wire::Responses), ("anthropic", Wire::Anthropic)];
+    for (folder, wire) in wires {
         for file in std::fs::read_dir(root.join(folder)).context("read the recorded streams")? {
             let path = file?.path();
             if path.extension().is_none_or(|end| end != "sse") {

@@ -22,6 +22,7 @@ pub mod refusing;
 pub mod report;
 #[cfg(feature = "inject")]
 pub mod sim;
+pub mod strict;
 pub mod swallow;
 pub mod sweeps;
 pub mod synapse;

@@ -101,6 +101,7 @@ impl Fixture {
                 "wire" => {
                     fixture.wire = match value.as_str() {
                         "openai" => Wire::OpenAi,
+                        "responses" => Wire::Responses,
                         "anthropic" => Wire::Anthropic,
                         other => bail!("there is no wire {other}"),
                     }

@@ -27,7 +27,7 @@ mod reader;
 mod resume;
 #[cfg(test)]
 mod seeds;
-mod slots;
+pub(crate) mod slots;
 mod trouble;
 mod world;
 

@@ -136,6 +136,14 @@ impl Setup {
     /// When either cannot be done.
     pub fn prepare(&self) -> anyhow::Result<String> {
         self.configure()?;
+        self.token()
+    }
+
+    /// Creates a token with the configuration that exists.
+    ///
+    /// # Errors
+    /// Returns an error if `token new` fails.
+    pub fn token(&self) -> anyhow::Result<String> {
         let made = self.command().args(["token", "new"]).output()?;
         if !made.status.success() {
             bail!("no token: {}", String::from_utf8_lossy(&made.stderr));

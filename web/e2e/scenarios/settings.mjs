@@ -11,10 +11,11 @@ async function addModel(page, name, port, model) {
   await page.getByRole("button", { name: "Add a model" }).click();
   const form = page.locator("form.form");
   const text = (label) => form.getByRole("textbox", { name: label });
-  await text(/^Name/).fill(name);
+  await form.getByRole("combobox", { name: "Provider" }).selectOption("openai");
   await text(/^Address/).fill(`http://127.0.0.1:${port}/v1`);
-  await text(/^Model/).fill(model);
   await form.getByLabel("Key").fill("a-key-that-is-never-shown");
+  await form.getByRole("combobox", { name: /^Model/ }).fill(model);
+  await text(/^Name/).fill(name);
   await page.getByRole("button", { name: "Save" }).click();
   await models(page).filter({ hasText: name }).waitFor();
 }

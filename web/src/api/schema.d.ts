@@ -721,6 +721,40 @@ export interface paths {
         patch: operations["change"];
         trace?: never;
     };
+    "/api/v1/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Providers by name, with their addresses. */
+        get: operations["presets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/providers/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists the models that a provider offers. */
+        post: operations["models"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ready": {
         parameters: {
             query?: never;
@@ -2408,6 +2442,27 @@ export interface components {
             next?: string | null;
             sessions: components["schemas"]["Line"][];
         };
+        /** @description A model that a provider offers. */
+        ListedModel: {
+            /**
+             * Format: double
+             * @description The price per million input tokens; none if unknown.
+             */
+            input_price?: number | null;
+            /** @description The provider's name for the model. */
+            model: string;
+            /** Format: double */
+            output_price?: number | null;
+            /** @description The date of the prices if they are the catalog's, as YYYY-MM-DD. */
+            prices_as_of?: string | null;
+            /** @description Whether it continues an answer from its beginning: llama.cpp does. */
+            takes_prefix: boolean;
+            /**
+             * Format: int64
+             * @description The context window in tokens, input and output together; none if unknown.
+             */
+            window_tokens?: number | null;
+        };
         /** @description Some lines of a session's log, newest first. */
         LogBody: {
             entries: components["schemas"]["LogLine"][];
@@ -2525,7 +2580,7 @@ export interface components {
             takes_prefix: boolean;
             /** @description Whether it is offered tools. */
             tools: boolean;
-            /** @description Where the provider's paths begin; for owners. */
+            /** @description The API's base URL; for owners. */
             url?: string | null;
             /**
              * Format: int64
@@ -2557,19 +2612,19 @@ export interface components {
             model: string;
             /**
              * Format: int32
-             * @description 4,096 if left out, and at most a quarter of the window.
+             * @description If left out, at most 32,768 for a known model and 4,096 for any other, and at most a quarter of the window.
              */
             output_tokens_max?: number | null;
             provider: components["schemas"]["ProviderConfig"];
             /** @description No, if left out. */
             takes_prefix?: boolean | null;
-            /** @description Yes, if left out. */
+            /** @description If left out, false for a known model without tools, otherwise true. */
             tools?: boolean | null;
-            /** @description Where the provider's paths begin, for example `https://api.openai.com/v1`. */
+            /** @description The API's base URL, for example `https://api.openai.com/v1`. */
             url: string;
             /**
              * Format: int64
-             * @description 32,768 if left out.
+             * @description If left out, the window of a known model, otherwise 32,768.
              */
             window_tokens?: number | null;
         };
@@ -2621,6 +2676,20 @@ export interface components {
             /** @description Left out: no login until there is one. */
             password?: string | null;
             role: components["schemas"]["RoleName"];
+        };
+        OfferBody: {
+            models: components["schemas"]["ListedModel"][];
+            /** @description The reason that there are no models, to show to people. */
+            told?: string | null;
+        };
+        OfferQuery: {
+            /** @description The key to ask with; none if left out. */
+            key?: string | null;
+            /** @description A configured model whose key is used if none is sent. Its address must have the same scheme, host and port. */
+            name?: string | null;
+            provider: components["schemas"]["ProviderConfig"];
+            /** @description The API's base URL. */
+            url: string;
         };
         /** @description How a call ended. */
         Outcome: {
@@ -2760,6 +2829,19 @@ export interface components {
             language?: string | null;
             /** @description Whether to be told of answers while looking elsewhere. */
             notify: boolean;
+        };
+        /** @description A known provider. */
+        Preset: {
+            /** @description The environment variable that usually holds the key; none if it usually needs no key. */
+            key_env?: string | null;
+            name: string;
+            /** @description The wire format. */
+            provider: components["schemas"]["ProviderConfig"];
+            /** @description The API's base URL. */
+            url: string;
+        };
+        PresetsBody: {
+            providers: components["schemas"]["Preset"][];
         };
         /** @description An error in the form of RFC 9457: what happened, what was kept, what to do next. */
         Problem: {
@@ -4722,6 +4804,64 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    presets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PresetsBody"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OfferQuery"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OfferBody"];
+                };
             };
             default: {
                 headers: {

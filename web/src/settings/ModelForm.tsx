@@ -1,12 +1,14 @@
 import { i18n } from "@lingui/core";
-import { useState, type FormEvent } from "react";
+import { useRef, useState, type FormEvent } from "react";
 
-import { ask } from "../api/client";
+import { ask, type Schemas } from "../api/client";
+import { useAsked } from "../shell/asked";
 import { Problem, useDoing } from "../shell/doing";
 import { textIn } from "../shell/form";
+import { ModelPicker, type ListedModel } from "./ModelPicker";
 import { modelPath, type Model } from "./Models";
 
-const ADDRESSES = { openai: "https://api.openai.com/v1", anthropic: "https://api.anthropic.com" } as const;
+type Preset = Schemas["Preset"];
 
 interface Props {
   /** The one that is changed; none when one is added. */
@@ -15,16 +17,22 @@ interface Props {
   changed: () => Promise<void>;
 }
 
-/** What is written in the form, as the server takes it. What was left empty is left to the server. */
-function bodyOf(form: FormData): Record<string, unknown> {
+/** Returns the request body. Empty fields take the provider's values, or the server's defaults. */
+function bodyOf(
+  form: FormData,
+  provider: Model["provider"],
+  listed: ListedModel | undefined,
+): Record<string, unknown> {
   const text = (name: string) => textIn(form, name);
   const number = (name: string) => (text(name) === "" ? {} : { [name]: Number(text(name)) });
   return {
-    provider: text("provider"),
+    provider,
     url: text("url"),
     model: text("model"),
     // A field that is there and empty takes the key away; one that is not there leaves it.
     ...(form.has("key") ? { key: text("key") } : {}),
+    ...(listed?.window_tokens == null ? {} : { window_tokens: listed.window_tokens }),
+    ...(listed?.takes_prefix === true ? { takes_prefix: true } : {}),
     ...number("window_tokens"),
     ...number("output_tokens_max"),
     ...(text("tools") === "" ? {} : { tools: text("tools") === "yes" }),
@@ -34,54 +42,66 @@ function bodyOf(form: FormData): Record<string, unknown> {
 
 export function ModelForm({ model, close, changed }: Props) {
   const doing = useDoing();
-  const [provider, setProvider] = useState<Model["provider"]>(model?.provider ?? "openai");
+  const form = useRef<HTMLFormElement>(null);
+  const presets = useAsked<{ providers: Preset[] }>("/providers").value?.providers;
+  const [chosen, setChosen] = useState<string>();
+  const [listed, setListed] = useState<ListedModel>();
+  // A model that is changed keeps its address until another provider is chosen.
+  const choice = chosen ?? (model === undefined ? "OpenAI" : model.provider);
+  const preset = presets?.find(({ name }) => name === choice);
+  const provider = preset?.provider ?? (choice === "anthropic" ? "anthropic" : "openai");
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    const name = model?.name ?? textIn(form, "name");
+    const data = new FormData(event.currentTarget);
+    const named = textIn(data, "name");
+    const name = model?.name ?? (named === "" ? textIn(data, "model") : named);
     const kept = await doing.run(i18n.t("Couldn't save: the server is unreachable."), async () => {
-      await ask("PUT", modelPath(name), { body: bodyOf(form) });
+      await ask("PUT", modelPath(name), { body: bodyOf(data, provider, listed) });
       await changed();
     });
     if (kept) close();
   };
+  const query = (data: FormData) => {
+    const key = textIn(data, "key");
+    return {
+      provider,
+      url: textIn(data, "url"),
+      ...(key === "" ? {} : { key }),
+      ...(model === undefined ? {} : { name: model.name }),
+    };
+  };
   return (
-    <form className="form" onSubmit={(event) => void submit(event)}>
+    <form className="form" ref={form} onSubmit={(event) => void submit(event)}>
       <h3>{model === undefined ? i18n.t("Add a model") : i18n.t("Change {name}", { name: model.name })}</h3>
-      {model === undefined && (
-        <label>
-          {i18n.t("Name")}
-          <input name="name" required autoFocus maxLength={100} autoComplete="off" />
-          <span className="hint-in">{i18n.t("As it is called in the pages.")}</span>
-        </label>
-      )}
       <label>
         {i18n.t("Provider")}
-        <select
-          name="provider"
-          value={provider}
-          onChange={(event) => setProvider(event.target.value as Model["provider"])}
-        >
-          <option value="openai">{i18n.t("OpenAI, or anything that speaks as it does")}</option>
-          <option value="anthropic">Anthropic</option>
+        <select name="provider" value={choice} onChange={(event) => setChosen(event.target.value)}>
+          {presets?.map(({ name }) => (
+            <option key={name}>{name}</option>
+          ))}
+          <option value="openai">{i18n.t("Other (OpenAI-compatible)")}</option>
+          <option value="anthropic">{i18n.t("Other (Anthropic-compatible)")}</option>
         </select>
       </label>
       <label>
         {i18n.t("Address")}
         <input
-          key={provider}
+          key={preset?.url ?? choice}
           name="url"
           type="url"
           required
-          defaultValue={model?.provider === provider ? (model.url ?? "") : ADDRESSES[provider]}
+          defaultValue={preset?.url ?? model?.url ?? ""}
         />
       </label>
-      <label>
-        {i18n.t("Model")}
-        <input name="model" required autoComplete="off" defaultValue={model?.model} />
-        <span className="hint-in">{i18n.t("As the provider calls it.")}</span>
-      </label>
       <Key kept={model?.has_key === true} />
+      <ModelPicker form={form} initial={model?.model} query={query} chosen={setListed} />
+      {model === undefined && (
+        <label>
+          {i18n.t("Name")}
+          <input name="name" maxLength={60} autoComplete="off" />
+          <span className="hint-in">{i18n.t("Shown in the app. Defaults to the model's name.")}</span>
+        </label>
+      )}
       <More model={model} />
       <Problem of={doing} />
       <div className="do">

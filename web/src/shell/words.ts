@@ -27,6 +27,7 @@ const whole = numbers({});
 const part = numbers({ style: "percent" });
 const tenths = numbers({ minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const price = numbers({ minimumFractionDigits: 4, maximumFractionDigits: 4 });
+const dollars = numbers({ style: "currency", currency: "USD", minimumFractionDigits: 0 });
 
 export function countOf(count: number): string {
   return whole().format(count);
@@ -39,6 +40,11 @@ export function percentOf(of: number): string {
 
 export function costOf(cost: number): string {
   return price().format(cost);
+}
+
+/** A provider's list price: $2.50. */
+export function priceOf(amount: number): string {
+  return dollars().format(amount);
 }
 
 export function clockOf(micros: number): string {

@@ -5,13 +5,15 @@ use serde_json::{Value, json};
 use session::{PromptMessage, ProviderPart, Usage};
 
 use super::{Decoder, Delta, Ending, Finish, PART_BYTES_MAX, ProviderError, Question, refusal};
-use crate::dialect::{CallIds, Dialect, with_call_ids};
+use crate::dialect::{CallIds, Dialect, tools_as_text, with_call_ids};
 
 /// The body of a question. Messages of one side in a row are one message there.
 pub fn body(question: &Question, dialect: &Dialect) -> Value {
     let mut system: Vec<String> = question.instructions.iter().cloned().collect();
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in &with_call_ids(&question.messages, CallIds::Usual) {
+    let asked =
+        if question.tools.is_empty() { tools_as_text(&question.messages) } else { question.messages.clone() };
+    for message in &with_call_ids(&asked, CallIds::Usual) {
         let (role, parts) = match message {
             PromptMessage::Summary(text) => {
                 system.push(super::before(text));
@@ -26,7 +28,10 @@ pub fn body(question: &Question, dialect: &Dialect) -> Value {
                     let input = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!({}));
                     json!({ "type": "tool_use", "id": call.provider_call, "name": call.tool, "input": input })
                 });
-                ("assistant", said.into_iter().chain(calls).collect())
+                let mut blocks: Vec<Value> = said.into_iter().chain(calls).collect();
+                // A continued answer that was cut before it said anything new ends with its thinking, which is refused.
+                while blocks.pop_if(|last| is_thinking(last)).is_some() {}
+                ("assistant", blocks)
             }
             PromptMessage::Result { provider_call, content, .. } => {
                 let result =
@@ -103,6 +108,10 @@ fn in_order(said: &str, parts: &[ProviderPart]) -> Vec<Value> {
     }
     blocks.extend(visible(&said[from..]));
     blocks
+}
+
+fn is_thinking(block: &Value) -> bool {
+    matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
 }
 
 /// A block of text, if it says anything: blocks of white space are refused.
@@ -268,9 +277,7 @@ impl Decoder for Events {
                 deltas.extend(counts.map(|counts| self.count(&counts)));
             }
             "message_stop" => {
-                // Without a reason, nobody said that the answer is whole.
-                let cut = || ProviderError::Cut { reason: "the stream ended before the answer".to_owned() };
-                deltas.push(self.ending.give().ok_or_else(cut)?);
+                deltas.push(self.ending.close()?);
             }
             "error" => {
                 return Err(refusal::of_event(&event.error.unwrap_or_default()));

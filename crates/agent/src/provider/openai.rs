@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use session::{PromptCall, PromptMessage, ProviderPart, Usage};
 
 use super::{Decoder, Delta, Ending, Finish, PART_BYTES_MAX, ProviderError, Question, refusal};
-use crate::dialect::{Dialect, OutputLimit, ReasoningBack, with_call_ids};
+use crate::dialect::{Dialect, OutputLimit, ReasoningBack, tools_as_text, with_call_ids};
 
 /// Stands for an answer that was interrupted after its calls, where a provider wants an answer between a result and the
 /// next message.
@@ -14,6 +14,9 @@ const INTERRUPTED: &str = "[This answer was interrupted.]";
 /// What Google adds to a call, and what it accepts for a call that it did not make.
 const EXTRA_CONTENT: &str = "extra_content";
 const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// Stands for the reasoning that led to a call of another model, where a provider wants some.
+const PLACEHOLDER_REASONING: &str = ".";
 
 /// Lists that only the provider understands. They arrive in pieces and go back whole.
 const OPAQUE_LISTS: [&str; 2] = ["reasoning_details", "thinking_blocks"];
@@ -70,7 +73,9 @@ fn mark_cache(messages: &mut [Value]) {
 fn messages(question: &Question, dialect: &Dialect) -> Vec<Value> {
     let mut system: Vec<String> = question.instructions.iter().cloned().collect();
     let mut messages: Vec<Value> = Vec::new();
-    for message in with_call_ids(&question.messages, dialect.call_ids) {
+    let offers_tools = !question.tools.is_empty() && dialect.tools;
+    let asked = if offers_tools { question.messages.clone() } else { tools_as_text(&question.messages) };
+    for message in with_call_ids(&asked, dialect.call_ids) {
         match message {
             PromptMessage::Summary(text) => system.push(super::before(&text)),
             PromptMessage::Note(text) => add_user(&mut messages, &text, dialect),
@@ -83,12 +88,14 @@ fn messages(question: &Question, dialect: &Dialect) -> Vec<Value> {
                     if dialect.placeholder_signature {
                         sign(&mut said["tool_calls"][0]);
                     }
+                    let is_empty = reasoning.trim().is_empty();
                     let goes_back = match dialect.reasoning_back {
-                        ReasoningBack::No => false,
-                        ReasoningBack::Present => !reasoning.is_empty(),
-                        ReasoningBack::Always => true,
+                        ReasoningBack::No => None,
+                        ReasoningBack::Present => (!is_empty).then_some(reasoning),
+                        ReasoningBack::NeverEmpty if is_empty => Some(PLACEHOLDER_REASONING.to_owned()),
+                        ReasoningBack::Always | ReasoningBack::NeverEmpty => Some(reasoning),
                     };
-                    if goes_back {
+                    if let Some(reasoning) = goes_back {
                         said["reasoning_content"] = reasoning.into();
                     }
                 }
@@ -170,8 +177,7 @@ impl Decoder for Chunks {
             return Ok(Vec::new());
         }
         if data == "[DONE]" {
-            let cut = || ProviderError::Cut { reason: "the stream ended before the answer".to_owned() };
-            return self.ending.give().map(|end| vec![end]).ok_or_else(cut);
+            return self.ending.close().map(|end| vec![end]);
         }
         let unreadable = |error: serde_json::Error| ProviderError::Unreadable { reason: error.to_string() };
         let chunk: Value = serde_json::from_str(data).map_err(unreadable)?;

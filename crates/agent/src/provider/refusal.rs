@@ -10,7 +10,7 @@ use super::{BusyKind, Decoder, Delta, ProviderError, RefusalKind, STATUS, said};
 /// Smaller numbers in a refusal are no counts of tokens.
 const TOKENS_MIN: u64 = 512;
 /// Phrases for a prompt that the model's window does not hold, in lower case.
-const TOO_LONG: [&str; 14] = [
+const TOO_LONG: [&str; 17] = [
     "context_length_exceeded",
     "exceed_context_size",
     "maximum context length",
@@ -25,6 +25,10 @@ const TOO_LONG: [&str; 14] = [
     "too large for model",
     "reduce the length of the messages",
     "context the overflows",
+    // GLM, Kimi, and servers built on text-generation-inference.
+    "prompt exceeds max length",
+    "exceeded model token limit",
+    "`max_new_tokens` must be <=",
 ];
 /// Phrases for an account without credit.
 const QUOTA: [&str; 8] = [
@@ -115,6 +119,25 @@ pub(crate) fn of_event(error: &Value) -> ProviderError {
         return ProviderError::Busy { kind: BusyKind::Overloaded, reason, retry_after };
     }
     ProviderError::Cut { reason }
+}
+
+/// Returns whether a refusal is about a provider part, such as a signature or encrypted reasoning.
+pub(crate) fn is_of_parts(reason: &str) -> bool {
+    let told = reason.to_lowercase();
+    let phrases = [
+        "encrypted content could not",
+        "could not be verified",
+        "invalid `signature`",
+        "thought signature is not valid",
+        "corrupted thought signature",
+    ];
+    phrases.iter().any(|phrase| told.contains(phrase))
+}
+
+/// Returns whether a refusal says that the endpoint doesn't support the Responses API.
+pub(crate) fn names_responses(reason: &str) -> bool {
+    let told = reason.to_lowercase();
+    told.contains("responses api") || told.contains("requested operation is unsupported")
 }
 
 /// Returns the fraction of a prompt that fits, from a refusal that tells both counts: the larger one is what was sent.

@@ -1,5 +1,6 @@
 //! The agent through its door: questions and recorded streams in, bodies and deltas out.
 
 mod questions;
+mod responses;
 mod runs;
 mod streams;

@@ -2,7 +2,7 @@
 
 use agent::provider::{anthropic, openai};
 use agent::{Dialect, Question, ToolOffer};
-use serde_json::json;
+use serde_json::{Value, json};
 use session::{CallNo, Message, PromptCall, PromptMessage, ProviderPart};
 
 fn question() -> Question {
@@ -119,6 +119,30 @@ fn thinking_goes_back_where_it_arrived() {
 }
 
 #[test]
+fn no_answer_to_claude_ends_with_thinking() {
+    let thinking = r#"{"type":"thinking","thinking":"Hm.","signature":"s"}"#;
+    let redacted = r#"{"type":"redacted_thinking","data":"d"}"#;
+    let said = |text: &str| PromptMessage::Assistant {
+        text: text.to_owned(),
+        reasoning: String::new(),
+        calls: Vec::new(),
+        parts: vec![
+            part("thinking", None, 0, thinking),
+            part("thinking", None, 5, thinking),
+            part("redacted_thinking", None, 5, redacted),
+        ],
+    };
+    let blocks = |text: &str| {
+        let messages = vec![PromptMessage::User(Message::text("Hello.")), said(text)];
+        let question = Question { messages, ..question() };
+        anthropic::body(&question, &Dialect::default())["messages"][1]["content"].clone()
+    };
+    let first: Value = serde_json::from_str(thinking).unwrap();
+    assert_eq!(blocks("Well,"), json!([first, { "type": "text", "text": "Well," }]));
+    assert_eq!(blocks(""), json!(null), "thinking alone is no message");
+}
+
+#[test]
 fn completions_get_back_what_their_provider_added() {
     let details = r#"[{"type":"reasoning.encrypted","data":"x"}]"#;
     let question = with_parts(vec![
@@ -156,7 +180,8 @@ fn empty_reasoning_is_sent_only_where_it_must_be() {
         let dialect = Dialect::of("https://provider.example/v1", model);
         openai::body(&question, &dialect)["messages"][2]["reasoning_content"].clone()
     };
-    assert_eq!((sent("deepseek-chat"), sent("kimi-k2-thinking")), (json!(""), json!(null)));
+    assert_eq!((sent("deepseek-chat"), sent("glm-5")), (json!(""), json!(null)));
+    assert_eq!(sent("kimi-k2-thinking"), ".", "empty reasoning counts as missing there");
 }
 
 #[test]

@@ -35,6 +35,8 @@ enum Answer {
     /// A signature, and then the connection is cut.
     SignedAndCut,
     Status(u16, Option<u64>),
+    /// Text, if the messages have no more bytes than this; otherwise a refusal that does not tell how much fits.
+    UpTo(usize),
 }
 
 /// Answers request by request, and keeps what it was asked. The last answer is given for ever.
@@ -56,7 +58,9 @@ impl Scripted {
 
 impl Transport for Scripted {
     fn send(&self, request: Request) -> BoxFuture<'static, Result<Reply, ProviderError>> {
-        self.asked.lock().unwrap().push(serde_json::from_str(&request.body).unwrap());
+        let asked: Value = serde_json::from_str(&request.body).unwrap();
+        let size_bytes = asked["messages"].to_string().len();
+        self.asked.lock().unwrap().push(asked);
         let mut answers = self.answers.lock().unwrap();
         let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() };
         let chunk = |delta: Value, finish: Value| {
@@ -84,6 +88,12 @@ impl Transport for Scripted {
                     json!({ "reasoning": "hm", "reasoning_details": [{ "type": "t", "text": "lost" }] });
                 (200, None, chunk(details, Value::Null))
             }
+            Answer::UpTo(most) if size_bytes <= most => {
+                (200, None, chunk(json!({ "content": "fine" }), json!("stop")))
+            }
+            Answer::UpTo(_) => {
+                (400, None, json!({ "error": { "message": "Prompt exceeds max length" } }).to_string())
+            }
             Answer::Status(status, wait) => {
                 (status, wait, json!({ "error": { "message": "no" } }).to_string())
             }
@@ -97,14 +107,18 @@ impl Transport for Scripted {
 
 /// Keeps what a run reports.
 #[derive(Default)]
-struct Recorder {
-    reported: Mutex<Vec<Progress>>,
+pub(crate) struct Recorder {
+    pub(crate) reported: Mutex<Vec<Progress>>,
     compacted: Mutex<Vec<(String, TurnId)>>,
     text: Mutex<String>,
 }
 
 impl Recorder {
-    fn failure(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> String {
+        self.text.lock().unwrap().clone()
+    }
+
+    pub(crate) fn failure(&self) -> Option<String> {
         let reported = self.reported.lock().unwrap();
         reported.iter().find_map(|progress| match progress {
             Progress::Failed { error } => Some(error.clone()),
@@ -165,7 +179,7 @@ impl World for OneFile {
 }
 
 fn agent(provider: &Scripted) -> Agent {
-    let provider = Provider {
+    model_with(Provider {
         wire: Wire::OpenAi,
         url: "http://model/v1".to_owned(),
         key: None,
@@ -173,7 +187,11 @@ fn agent(provider: &Scripted) -> Agent {
         transport: Arc::new(provider.clone()),
         limits: AnswerLimits::default(),
         dialect: LearnedDialect::default(),
-    };
+    })
+}
+
+/// An agent with one model, and the tools that everybody has.
+pub(crate) fn model_with(provider: Provider) -> Agent {
     let model = Model {
         name: "m".to_owned(),
         id: "m".to_owned(),
@@ -193,7 +211,7 @@ fn agent(provider: &Scripted) -> Agent {
     }
 }
 
-fn asks(text: &str) -> Prompt {
+pub(crate) fn asks(text: &str) -> Prompt {
     let messages = vec![PromptMessage::User(Message::text(text))];
     Prompt { messages, turns: vec![PromptTurn { turn: TurnId(2), at: 0 }], earlier: None }
 }
@@ -202,7 +220,7 @@ fn says(text: &str) -> PromptMessage {
     PromptMessage::said(text)
 }
 
-async fn run(agent: &Agent, prompt: Prompt) -> Recorder {
+pub(crate) async fn run(agent: &Agent, prompt: Prompt) -> Recorder {
     let recorder = Recorder::default();
     agent.run(Work { prompt, history: &NoHistory }, &recorder).await.unwrap();
     recorder
@@ -479,6 +497,40 @@ async fn a_window_that_fills_is_summarised_and_what_is_sent_fits() {
         asked.iter().map(size).collect::<Vec<_>>()
     );
     assert_eq!(recorder.failure(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_far_too_long_is_compacted_until_it_fits() {
+    let provider = Scripted::new(&[Answer::UpTo(6_000)]);
+    let mut agent = agent(&provider);
+    agent.models[0].window_tokens = 100_000;
+    let messages = vec![
+        PromptMessage::User(Message::text("x".repeat(40_000))),
+        says(&"y".repeat(30_000)),
+        PromptMessage::User(Message::text("so?")),
+    ];
+    let turns = vec![PromptTurn { turn: TurnId(2), at: 0 }, PromptTurn { turn: TurnId(8), at: 2 }];
+    let recorder = run(&agent, Prompt { messages, turns, earlier: None }).await;
+    assert_eq!((recorder.failure(), recorder.text()), (None, "fine".to_owned()));
+
+    let before = provider.asked().len();
+    let told = run(&agent, asks(&"x".repeat(8_000))).await.failure().unwrap();
+    assert!(told.contains("too long for this model"), "{told}");
+    assert!(provider.asked().len() <= before + 1, "what can't get shorter is not sent again");
+    assert_eq!(run(&agent, asks("so?")).await.failure(), None, "a shorter message is answered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn white_space_that_was_cut_off_is_no_answer() {
+    let provider = Scripted::new(&[Answer::Says("fine")]);
+    let mut prompt = asks("hello");
+    prompt.messages.push(says("\n\n"));
+    run(&agent(&provider), prompt.clone()).await;
+    prompt.messages.push(PromptMessage::User(Message::text("still there?")));
+    run(&agent(&provider), prompt).await;
+    let sent: Vec<Value> = provider.asked().iter().map(|body| body["messages"].clone()).collect();
+    assert_eq!(sent[0], json!([{ "role": "user", "content": "hello" }]));
+    assert_eq!(sent[1], json!([{ "role": "user", "content": "hello\n\nstill there?" }]));
 }
 
 /// Turns of 240 bytes, numbered from 1, that left the state.

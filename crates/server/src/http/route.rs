@@ -18,6 +18,7 @@ pub(super) mod models;
 pub(super) mod passkeys;
 pub(super) mod preferences;
 pub(super) mod projects;
+pub(super) mod providers;
 pub(super) mod search;
 pub(super) mod secrets;
 pub(super) mod server;

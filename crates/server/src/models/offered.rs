@@ -3,14 +3,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use agent::{HttpTransport, KeySource, Model, Outgoing, Transport};
+use agent::{ApiKey, HttpTransport, KeySource, Model, Outgoing, Transport};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use store::people::{By, KeptModel, People, PeopleError, WireName};
 use utoipa::ToSchema;
 
-use super::{make, make_with};
+use super::{configured_key, make, make_with, place};
 use crate::config::{Config, ModelConfig, ProviderConfig, first_byte_seconds, silence_seconds};
 use crate::vault::{NamedSecret, Vault};
 
@@ -125,6 +125,14 @@ impl Offered {
         Ok(())
     }
 
+    /// Returns the key of a model, if `url` has the same scheme, host and port as the model's own address.
+    pub(crate) fn key_of(&self, name: &str, url: &str) -> Option<ApiKey> {
+        let offers = self.now();
+        let offer = offers.iter().find(|offer| offer.config.name == name)?;
+        let is_same = place(&offer.config.url) == place(url);
+        is_same.then(|| configured_key(&offer.config, Some(&self.vault)).ok().flatten())?
+    }
+
     /// Takes a model away that an owner added.
     ///
     /// # Errors
@@ -221,8 +229,8 @@ pub(crate) fn kept(people: &People) -> Result<Vec<ModelConfig>, PeopleError> {
         tools: kept.tools,
         first_byte_seconds: first_byte_seconds(),
         silence_seconds: silence_seconds(),
-        input_price: 0.0,
-        output_price: 0.0,
+        input_price: None,
+        output_price: None,
     });
     Ok(described.collect())
 }
@@ -238,10 +246,4 @@ fn key_name(model: &str) -> String {
     let letters: String = model.chars().take(KEY_NAME_LETTERS).map(plain).collect();
     let hash = session::hex(&Sha256::digest(model.as_bytes()));
     format!("model.{letters}.{}", &hash[..8])
-}
-
-/// Who is reached by an address.
-fn place(url: &str) -> Option<(String, String, Option<u16>)> {
-    let url = reqwest::Url::parse(url).ok()?;
-    Some((url.scheme().to_owned(), url.host_str()?.to_owned(), url.port_or_known_default()))
 }

@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use crate::stage::Stage;
 
+const KEY: &str = "sk-canary-of-the-command-line";
+
 fn run(stage: &Stage, words: &[&str]) -> Output {
     stage.setup.command().env("EVERTURN_TOKEN", &stage.client.token).args(words).output().unwrap()
 }
@@ -115,6 +117,41 @@ fn a_server_that_others_could_reach_does_not_start() {
     let open = serve("listen = '0.0.0.0:8440'");
     assert!(!open.status.success());
     assert!(String::from_utf8_lossy(&open.stderr).contains("which others can reach"));
+}
+
+#[test]
+fn init_asks_the_provider_for_its_models_and_takes_what_is_known() {
+    let peer = crate::peer::Peer::new(KEY);
+    let init = |home: &std::path::Path, arguments: &[&str], typed: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_everturn"));
+        command.env("HOME", home).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
+        command.env("THE_KEY", KEY).arg("init").args(arguments);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        let done = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&done.stderr).into_owned();
+        let written = std::fs::read_to_string(home.join(".config/everturn/config.toml"));
+        (written.unwrap_or_default(), told)
+    };
+    let home = tempfile::tempdir().unwrap();
+    let (written, told) = init(home.path(), &[], &format!("{}\nTHE_KEY\nbig-1\n", peer.url));
+    assert!(
+        told.contains("Providers: OpenAI, Anthropic") && told.contains("Models: big-1, big-2."),
+        "{told}"
+    );
+    assert!(
+        written.contains("key_env = \"THE_KEY\"") && written.contains("window_tokens = 40960"),
+        "{written}"
+    );
+
+    let home = tempfile::tempdir().unwrap();
+    let (written, told) = init(home.path(), &["--model-url", "nowhere"], "");
+    assert!(written.is_empty() && told.contains("neither a known provider nor a URL"), "{told}");
+
+    let home = tempfile::tempdir().unwrap();
+    let (written, told) = init(home.path(), &["--model-url", &peer.url, "--key-env", "THE_KEY"], "\n");
+    assert!(written.is_empty() && told.contains("no suggestion"), "{told}");
 }
 
 #[test]

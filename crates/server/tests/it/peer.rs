@@ -1,5 +1,6 @@
 //! A provider that wants a key, remembers what it was asked, and answers with the name of the model that was asked for. A
-//! message that says `call` is answered with a call of the clock first; one that says `wait` is answered when it is let.
+//! message that says `call` is answered with a call of the clock first; one that says `wait` is answered when it is let. It
+//! lists its models.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -78,6 +79,16 @@ fn answer(mut socket: TcpStream, key: &str, told: &Sender<Asked>, may_go: &Mutex
         let body = json!({ "error": { "message": format!("Incorrect key: {sent}") } }).to_string();
         let length = body.len();
         write!(socket, "HTTP/1.1 401 No\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+            .unwrap();
+        return;
+    }
+    if head.starts_with("get ") {
+        let listed = json!({ "data": [
+            { "id": "big-1", "max_model_len": 40_960 }, { "id": "text-embedding-1" }, { "id": "big-2" },
+        ] });
+        let listed = listed.to_string();
+        let length = listed.len();
+        write!(socket, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{listed}")
             .unwrap();
         return;
     }

@@ -35,9 +35,11 @@ struct Dialog {
 
 impl Dialog {
     fn does(&self, body: &Value) -> Does {
-        let last = body["messages"].as_array().unwrap().last().unwrap();
+        let last = body["messages"].as_array().or(body["input"].as_array()).unwrap().last().unwrap();
         let asked = last["content"].as_str().or(last["content"][0]["text"].as_str()).unwrap_or_default();
-        let has_result = last["role"] == "tool" || last["content"][0]["type"] == "tool_result";
+        let has_result = last["role"] == "tool"
+            || last["type"] == "function_call_output"
+            || last["content"][0]["type"] == "tool_result";
         if has_result && !(self.is_signed)(body) {
             return Does::Refuses((self.refusal)());
         }
@@ -73,7 +75,9 @@ impl Strict {
 
 fn serve(mut socket: TcpStream, dialog: &Dialog, keep: &Sender<TcpStream>, keeps: &mut bool) {
     let body: Value = serde_json::from_slice(&read(&mut socket).1).unwrap();
-    let has_result = body.to_string().contains("tool_result") || body.to_string().contains("tool_call_id");
+    let sent = body.to_string();
+    let has_result =
+        ["tool_result", "tool_call_id", "function_call_output"].iter().any(|word| sent.contains(word));
     if has_result && std::mem::take(keeps) {
         keep.send(socket).unwrap();
         return;
@@ -204,9 +208,44 @@ fn anthropic() -> Dialog {
     }
 }
 
+/// OpenAI wants its reasoning right before the call that followed it, in a request that it does not store.
+fn responses() -> Dialog {
+    fn item(at: u32, item: &Value) -> [Value; 2] {
+        ["response.output_item.added", "response.output_item.done"]
+            .map(|kind| event(kind, &json!({ "output_index": at, "item": item })))
+    }
+    fn completed() -> [Value; 1] {
+        [event("response.completed", &json!({ "response": { "status": "completed", "usage": null } }))]
+    }
+    Dialog {
+        is_signed: |body| {
+            let input = body["input"].as_array().unwrap();
+            let calls = input.iter().enumerate().filter(|(_, item)| item["type"] == "function_call");
+            let mut before = calls.map(|(at, _)| &input[at - 1]["encrypted_content"]);
+            body["store"] == false && before.all(|content| content == "c2lnbmVk")
+        },
+        refusal: || {
+            let message = "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'.";
+            json!({ "error": { "message": message, "type": "invalid_request_error", "param": "input" } })
+        },
+        asks_for_calls: || {
+            let reasoning = json!({ "type": "reasoning", "id": "rs_1", "encrypted_content": "c2lnbmVk",
+                "summary": [{ "type": "summary_text", "text": "A clock knows." }] });
+            let call = json!({ "type": "function_call", "id": "fc_1", "call_id": "call_a", "name": "clock",
+                "arguments": "{}" });
+            [item(0, &reasoning).as_slice(), &item(1, &call), &completed()].concat()
+        },
+        says: |said| {
+            let message = json!({ "type": "message", "content": [{ "type": "output_text", "text": said }] });
+            [item(0, &message).as_slice(), &completed()].concat()
+        },
+    }
+}
+
 /// A server with this model alone.
 fn stage_with(provider: &Strict, wire: &'static str, model: &'static str) -> Stage {
-    let mut stage = Stage::asking(provider.url.clone(), 100_000);
+    let (wire, path) = wire.split_once('/').map_or((wire, ""), |(wire, _)| (wire, "/responses"));
+    let mut stage = Stage::asking(format!("{}{path}", provider.url), 100_000);
     stage.setup.provider = wire;
     stage.setup.model = model;
     stage.setup.takes_prefix = false;
@@ -278,4 +317,14 @@ fn c25_claude_gets_back_its_thinking() {
 #[test]
 fn c25_claude_gets_back_its_thinking_after_a_crash() {
     resumes_between_two_steps(anthropic(), "anthropic", "claude-opus-5");
+}
+
+#[test]
+fn c25_openai_gets_back_its_reasoning() {
+    loops_through_two_turns(responses(), "openai/responses", "gpt-5.5");
+}
+
+#[test]
+fn c25_openai_gets_back_its_reasoning_after_a_crash() {
+    resumes_between_two_steps(responses(), "openai/responses", "gpt-5.5");
 }

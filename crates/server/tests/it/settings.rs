@@ -59,6 +59,8 @@ fn what_concerns_the_server_is_for_those_who_manage_it() {
         ("DELETE", "/models/big"),
         ("POST", "/models/trial/test"),
         ("PUT", "/models/default"),
+        ("GET", "/providers"),
+        ("POST", "/providers/models"),
         ("GET", "/settings"),
         ("PATCH", "/settings"),
         ("POST", "/server/backup"),
@@ -72,6 +74,52 @@ fn what_concerns_the_server_is_for_those_who_manage_it() {
     assert_eq!((&shown["models"][0]["name"], &shown["models"][0]["url"]), (&json!("trial"), &Value::Null));
     assert_eq!(models(&stage)[0]["url"], json!(stage.setup.model_url));
     assert_eq!((&models(&stage)[0]["from"], &models(&stage)[0]["has_key"]), (&json!("file"), &json!(false)));
+}
+
+#[test]
+fn a_provider_is_asked_for_its_models() {
+    let stage = Stage::new();
+    let (peer, other) = (Peer::new(KEY), Peer::new(KEY));
+    let listed = |body: Value| stage.must("POST", "/providers/models", &body);
+    let query = |url: &str| json!({ "provider": "openai", "url": url });
+    let with = |url: &str, field: &str, value: &str| {
+        let mut query = query(url);
+        query[field] = value.into();
+        query
+    };
+    let offer = listed(with(&peer.url, "key", KEY));
+    let names: Vec<&Value> = offer["models"].as_array().unwrap().iter().map(|one| &one["model"]).collect();
+    assert_eq!(names, ["big-1", "big-2"], "what can't chat is left out");
+    assert_eq!((&offer["models"][0]["window_tokens"], &offer["told"]), (&json!(40_960), &Value::Null));
+    let rejected = json!("The provider rejected the key (401).");
+    assert_eq!(listed(query(&peer.url))["told"], rejected);
+    assert_eq!(
+        listed(query("http://127.0.0.1:1/v1"))["told"],
+        "The provider can't be reached at this address."
+    );
+
+    stage.must("PUT", "/models/big", &described(&peer, "big-1", Some(KEY)));
+    assert_eq!(listed(with(&peer.url, "name", "big"))["models"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        listed(with(&other.url, "name", "big"))["told"],
+        rejected,
+        "the key goes to its own address alone"
+    );
+    for url in ["file:///etc/passwd", "http://a@b/v1", "x"] {
+        refused(&stage, "POST", "/providers/models", &query(url), 422, "bad_model");
+    }
+    let presets = stage.must("GET", "/providers", &json!({}));
+    assert!(presets["providers"].as_array().unwrap().len() > 10, "{presets}");
+}
+
+#[test]
+fn a_known_model_needs_no_window_and_no_prices() {
+    let stage = Stage::new();
+    let body =
+        json!({ "provider": "openai", "url": "https://api.openai.com", "model": "gpt-5.5", "key": KEY });
+    stage.must("PUT", "/models/known", &body);
+    let known = models(&stage).into_iter().find(|model| model["name"] == "known").unwrap();
+    assert_eq!((&known["window_tokens"], &known["output_tokens_max"]), (&json!(1_050_000), &json!(32_768)));
 }
 
 #[test]
@@ -134,7 +182,7 @@ fn a_model_that_cannot_be_is_refused_and_a_key_goes_nowhere_else() {
     for (field, value) in [
         ("url", json!("ftp://models.example")),
         ("url", json!("http://name:password@models.example")),
-        ("url", json!("https://models.example/v1?key=x")),
+        ("url", json!("https://models.example/v1#x")),
         ("url", json!("nonsense")),
         ("model", json!(" ")),
         ("key", json!("two words")),

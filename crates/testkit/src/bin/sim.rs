@@ -16,7 +16,7 @@ use testkit::trial::now;
 const SEEDS: u64 = 100_000;
 const SEEDS_MAX: Duration = Duration::from_secs(225);
 const BRIEF_SEEDS: u64 = 20_000;
-/// Several times what they take, so that a loaded machine lives all of them.
+/// Several times the usual duration, so that a loaded machine finishes all of them.
 const BRIEF_MAX: Duration = Duration::from_secs(240);
 const FULL: Duration = Duration::from_secs(3_600);
 /// Worlds in which a mutant must be found.

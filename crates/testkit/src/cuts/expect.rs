@@ -1,6 +1,6 @@
 //! What a session must hold after a case, worked out from the bytes alone.
 
-use agent::provider::{anthropic, openai};
+use agent::provider::{anthropic, openai, responses};
 use agent::{AnswerLimits, Broken, Decoder, Delta, Finish, ProviderError, Wire, answer};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
@@ -35,6 +35,7 @@ pub enum Then {
 pub fn read(wire: Wire, bytes: &[u8], then: Then) -> Said {
     let decoder: Box<dyn Decoder> = match wire {
         Wire::OpenAi => Box::new(openai::Chunks::default()),
+        Wire::Responses => Box::new(responses::Events::default()),
         Wire::Anthropic => Box::new(anthropic::Events::default()),
     };
     let silence = match then {
@@ -106,7 +107,8 @@ pub fn expected(case: &Case<'_>, clean: &Said) -> Expected {
         let answered = whole(clean);
         return Expected { reasoning: format!("{}{}", said.reasoning, answered.reasoning), ..answered };
     }
-    let goes_on = case.fault == Fault::CutWithPrefix && !said.text.is_empty() && said.calls.is_empty();
+    let takes_prefix = case.fault == Fault::CutWithPrefix && case.stream.wire != Wire::Responses;
+    let goes_on = takes_prefix && !said.text.is_empty() && said.calls.is_empty();
     if !goes_on {
         return held(&said, End::Failed);
     }
@@ -117,7 +119,7 @@ pub fn expected(case: &Case<'_>, clean: &Said) -> Expected {
 /// What a model says when it goes on from a prefix.
 fn rest(stream: &Stream, clean: &Said, said: &str) -> String {
     let shown = match stream.wire {
-        Wire::OpenAi => said,
+        Wire::OpenAi | Wire::Responses => said,
         Wire::Anthropic => said.trim_end(),
     };
     let rest = clean.text.strip_prefix(shown).unwrap_or("").trim_start();

@@ -7,6 +7,7 @@ use agent::{Broken, ProviderError, Reply, Request, Transport, Wire};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
+use serde_json::json;
 use tokio::sync::Notify;
 
 use super::Fault;
@@ -59,16 +60,17 @@ impl ScriptedWire {
         if first {
             return (sent.faulty.clone(), matches!(sent.fault, Fault::Stall | Fault::Stop));
         }
-        let format = match sent.wire {
-            Wire::OpenAi => Format::OpenAi,
-            Wire::Anthropic => Format::Anthropic,
-        };
         let say = |text: &str| {
+            let format = match sent.wire {
+                Wire::OpenAi => Format::OpenAi,
+                Wire::Responses => return response(text),
+                Wire::Anthropic => Format::Anthropic,
+            };
             format!("{}{}{}", format.begin(), format.text(text), format.end("stop", 1)).into_bytes()
         };
         let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
-        let last =
-            body["messages"].as_array().and_then(|messages| messages.last()).cloned().unwrap_or_default();
+        let messages = body["messages"].as_array().or(body["input"].as_array());
+        let last = messages.and_then(|messages| messages.last()).cloned().unwrap_or_default();
         let text = |message: &serde_json::Value| {
             let parts =
                 message["content"].as_array().and_then(|parts| parts.last()).cloned().unwrap_or_default();
@@ -80,9 +82,21 @@ impl ScriptedWire {
             let rest = sent.text.strip_prefix(&said).unwrap_or("").trim_start();
             return (say(if rest.is_empty() { "." } else { rest }), false);
         }
-        let result = last["role"] == "tool" || last["content"][0]["type"] == "tool_result";
+        let result = last["role"] == "tool"
+            || last["type"] == "function_call_output"
+            || last["content"][0]["type"] == "tool_result";
         if result { (say(AFTER_TOOLS), false) } else { (sent.clean.clone(), false) }
     }
+}
+
+/// A whole answer in the Responses format.
+fn response(text: &str) -> Vec<u8> {
+    let events = [
+        json!({ "type": "response.output_text.delta", "output_index": 0, "delta": text }),
+        json!({ "type": "response.completed", "response": {
+            "status": "completed", "usage": { "input_tokens": 1, "output_tokens": 1 } } }),
+    ];
+    events.map(|event| format!("data: {event}\n\n")).concat().into_bytes()
 }
 
 /// The wire as the agent's transport.

@@ -60,8 +60,8 @@ impl Setup {
             tools: true,
             first_byte_seconds: crate::config::first_byte_seconds(),
             silence_seconds: crate::config::silence_seconds(),
-            input_price: 0.0,
-            output_price: 0.0,
+            input_price: None,
+            output_price: None,
         };
         // One that is asked to continue, as most providers must be.
         let asked = ModelConfig { name: ASKED_MODEL.to_owned(), takes_prefix: false, ..model.clone() };

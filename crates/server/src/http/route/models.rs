@@ -16,7 +16,7 @@ use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{AtPath, Body};
 use super::super::gate::{Gate, Policy};
 use crate::config::{ProviderConfig, output_tokens_max, window_tokens};
-use crate::models::{ChangeError, NamedIn, NewKey, Offer, Offered, try_out};
+use crate::models::{ChangeError, KnownModel, NamedIn, NewKey, Offer, Offered, try_out};
 
 /// Characters of a name, of what a provider calls a model, and of a key.
 const NAME_CHARS_MAX: usize = 60;
@@ -43,7 +43,7 @@ struct ModelBody {
     window_tokens: u64,
     /// The wire format.
     provider: ProviderConfig,
-    /// Where the provider's paths begin; for owners.
+    /// The API's base URL; for owners.
     url: Option<String>,
     /// Where it is named.
     from: NamedIn,
@@ -94,7 +94,7 @@ async fn list(State(app): State<App>, desk: Desk) -> Json<ModelsBody> {
 #[serde(deny_unknown_fields)]
 struct NewModel {
     provider: ProviderConfig,
-    /// Where the provider's paths begin, for example `https://api.openai.com/v1`.
+    /// The API's base URL, for example `https://api.openai.com/v1`.
     url: String,
     /// What the provider calls it.
     model: String,
@@ -103,16 +103,16 @@ struct NewModel {
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     key: Option<SecretString>,
-    /// 32,768 if left out.
+    /// If left out, the window of a known model, otherwise 32,768.
     #[serde(default)]
     window_tokens: Option<u64>,
-    /// 4,096 if left out, and at most a quarter of the window.
+    /// If left out, at most 32,768 for a known model and 4,096 for any other, and at most a quarter of the window.
     #[serde(default)]
     output_tokens_max: Option<u32>,
     /// No, if left out.
     #[serde(default)]
     takes_prefix: Option<bool>,
-    /// Yes, if left out.
+    /// If left out, false for a known model without tools, otherwise true.
     #[serde(default)]
     tools: Option<bool>,
 }
@@ -236,13 +236,14 @@ fn checked(name: String, body: NewModel) -> Result<(KeptModel, NewKey), Problem>
     }
     let url = body.url.trim().trim_end_matches('/').to_owned();
     if !is_address(&url) {
-        return wrong(
-            "The address begins with `http://` or `https://` and has no name, password, `?` or `#`.",
-        );
+        return wrong("The address begins with `http://` or `https://` and has no name, password or `#`.");
     }
-    let window_tokens = body.window_tokens.unwrap_or_else(window_tokens);
+    let known = KnownModel::find(&url, &model);
+    let usual_window = || known.map_or_else(window_tokens, |known| known.window_tokens);
+    let window_tokens = body.window_tokens.unwrap_or_else(usual_window);
     let quarter = u32::try_from(window_tokens / 4).unwrap_or(u32::MAX).max(1);
-    let output_tokens_max = body.output_tokens_max.unwrap_or_else(|| output_tokens_max().min(quarter));
+    let usual_output = || known.map_or_else(output_tokens_max, KnownModel::output_tokens_max).min(quarter);
+    let output_tokens_max = body.output_tokens_max.unwrap_or_else(usual_output);
     let fits = output_tokens_max > 0 && u64::from(output_tokens_max) < window_tokens;
     if !fits || window_tokens > WINDOW_TOKENS_MAX {
         return wrong("An answer has at least one token, and fits the window with room for a question.");
@@ -266,7 +267,8 @@ fn checked(name: String, body: NewModel) -> Result<(KeptModel, NewKey), Problem>
         ProviderConfig::Openai => WireName::Openai,
         ProviderConfig::Anthropic => WireName::Anthropic,
     };
-    let (takes_prefix, tools) = (body.takes_prefix.unwrap_or(false), body.tools.unwrap_or(true));
+    let (takes_prefix, tools) =
+        (body.takes_prefix.unwrap_or(false), body.tools.unwrap_or(known.is_none_or(|known| known.tools)));
     let kept = KeptModel {
         name,
         provider,
@@ -282,6 +284,6 @@ fn checked(name: String, body: NewModel) -> Result<(KeptModel, NewKey), Problem>
 }
 
 /// Whether questions can be sent to an address that is named like this.
-fn is_address(url: &str) -> bool {
-    agent::outgoing::check(url).is_ok() && !url.contains(['?', '#'])
+pub(crate) fn is_address(url: &str) -> bool {
+    agent::outgoing::check(url).is_ok() && !url.contains('#')
 }

@@ -1,0 +1,86 @@
+//! Providers that models can be added from: those known by name, and the models that one of them offers.
+
+use axum::Json;
+use axum::extract::State;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use super::super::App;
+use super::super::error::{ErrorCode, Problem};
+use super::super::extract::Body;
+use super::super::gate::{Gate, Policy};
+use super::models::is_address;
+use crate::config::{ModelConfig, ProviderConfig};
+use crate::models::{ListedModel, PRESETS, Preset, list};
+
+pub(crate) fn add(gate: Gate) -> Gate {
+    gate.route(Policy::Manage, routes!(presets)).route(Policy::Manage, routes!(models))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct PresetsBody {
+    providers: &'static [Preset],
+}
+
+/// Providers by name, with their addresses.
+#[utoipa::path(get, path = "/api/v1/providers", tag = "models", security(("token" = [])),
+    responses((status = 200, body = PresetsBody), (status = "default", body = Problem)))]
+async fn presets() -> Json<PresetsBody> {
+    Json(PresetsBody { providers: &PRESETS })
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct OfferQuery {
+    provider: ProviderConfig,
+    /// The API's base URL.
+    url: String,
+    /// The key to ask with; none if left out.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    key: Option<SecretString>,
+    /// A configured model whose key is used if none is sent. Its address must have the same scheme, host and port.
+    #[serde(default)]
+    name: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct OfferBody {
+    models: Vec<ListedModel>,
+    /// The reason that there are no models, to show to people.
+    told: Option<String>,
+}
+
+/// Lists the models that a provider offers.
+#[utoipa::path(post, path = "/api/v1/providers/models", tag = "models", request_body = OfferQuery,
+    security(("token" = [])), responses((status = 200, body = OfferBody), (status = "default", body = Problem)))]
+async fn models(State(app): State<App>, Body(body): Body<OfferQuery>) -> Result<Json<OfferBody>, Problem> {
+    let url = body.url.trim().to_owned();
+    if !is_address(&url) {
+        return Err(Problem::new(
+            ErrorCode::BadModel,
+            "The address must begin with `http://` or `https://` and have no user name, password or `#`.",
+        ));
+    }
+    let given = body.key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
+    let is_header = |key: &&str| key.chars().all(|letter| letter.is_ascii_graphic());
+    if given.is_some_and(|key| !is_header(&key)) {
+        return Err(Problem::new(
+            ErrorCode::BadModel,
+            "A key may contain only letters, digits and punctuation.",
+        ));
+    }
+    let key = match (given, &body.name) {
+        (Some(key), _) => Some(agent::ApiKey::new(key)),
+        (None, Some(name)) => app.offered.key_of(name, &url),
+        (None, None) => None,
+    };
+    let config = ModelConfig::at(body.provider, url);
+    let (models, told) = match list(&config, key).await {
+        Ok(models) => (models, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    Ok(Json(OfferBody { models, told }))
+}
