@@ -78,6 +78,7 @@ impl Figures {
         metrics::gauge!("everturn_store_writable").set(flag(health.store.dead.is_none()));
         metrics::gauge!("everturn_search_works").set(flag(!health.store.search_off));
         metrics::gauge!("everturn_sessions_damaged").set(number(health.store.damaged));
+        metrics::gauge!("everturn_database_damaged").set(flag(health.store.malformed.is_some()));
         if let Some(owing) = health.owing {
             metrics::gauge!("everturn_sessions_owing_memory").set(number(owing));
         }

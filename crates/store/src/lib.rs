@@ -118,6 +118,8 @@ pub struct Health {
     pub tail_bytes: u64,
     /// Sessions that are known to be damaged.
     pub damaged: u64,
+    /// Damage that SQLite found in its database outside of any one log.
+    pub malformed: Option<String>,
     /// Why it is not written to, if it is not.
     pub dead: Option<String>,
     /// Whether the words for search cannot be trusted.

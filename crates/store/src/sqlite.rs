@@ -79,7 +79,8 @@ pub use repair::{Repaired, RepairedSession, repair};
 pub use verify::{Trouble, TroubleKind, Verified, VerifyProgress, verify};
 
 pub(crate) use beside::raise_epochs;
-use damage::DamagedLogs;
+use damage::{DamagedLogs, Malformed};
+use disk::moment;
 use request::{PackedSnapshot, Request};
 use tail::Tail;
 use writer::Writer;
@@ -121,7 +122,7 @@ pub enum OpenStoreError {
     OldSqlite { found: i32 },
     #[error("{0}")]
     Refused(String),
-    #[error("open the store: {0}")]
+    #[error("failed to open {LOGS_FILE}: {0}")]
     Failed(String),
 }
 
@@ -164,6 +165,7 @@ struct Shared {
     blob_permits: Semaphore,
     lag_micros: AtomicI64,
     damaged: Mutex<DamagedLogs>,
+    malformed: Mutex<Malformed>,
     /// Whether the words for search cannot be written, and so not be trusted.
     search_off: AtomicBool,
     /// Why the store is not written to, if it is not.
@@ -210,6 +212,7 @@ impl SqliteStore {
             blob_permits: Semaphore::new(put::BLOB_WRITERS_MAX),
             lag_micros: AtomicI64::new(0),
             damaged: Mutex::default(),
+            malformed: Mutex::default(),
             search_off: AtomicBool::new(false),
             dead: Mutex::new(None),
         });
@@ -249,7 +252,16 @@ impl SqliteStore {
             let reader = shared.clone();
             let read = tokio::task::spawn_blocking(move || reader.with_connection(work));
             match read.await {
-                Ok(result) => result.map_err(|fault| fault.doing(doing)),
+                Ok(result) => {
+                    if let Err(Fault::Sqlite(error)) = &result
+                        && Fault::is_malformed(error)
+                        && shared.malformed().begins_check(moment())
+                    {
+                        let shared = shared.clone();
+                        tokio::task::spawn_blocking(move || shared.check_database());
+                    }
+                    result.map_err(|fault| fault.doing(doing))
+                }
                 Err(error) => Err(failed(error.to_string())),
             }
         }
@@ -274,6 +286,24 @@ impl Shared {
 
     fn damaged(&self) -> MutexGuard<'_, DamagedLogs> {
         self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn malformed(&self) -> MutexGuard<'_, Malformed> {
+        self.malformed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the whole database for damage, after a read found it malformed. A failing disk looks the same to that read.
+    fn check_database(&self) {
+        let checked = connect_to_read(&self.database()).and_then(|connection| damage::find(&connection));
+        match checked {
+            Ok(found) => {
+                if let Some(damage) = &found {
+                    tracing::error!(damage, "database damaged; restore a backup");
+                }
+                self.malformed().set(found);
+            }
+            Err(error) => tracing::warn!(%error, "failed to check the database for damage"),
+        }
     }
 
     /// Records and logs damage found by a reader.
@@ -493,6 +523,7 @@ impl LogStore for SqliteStore {
             lag_micros: shared.lag_micros.load(Ordering::Relaxed),
             tail_bytes: shared.tail().size_bytes(),
             damaged: shared.damaged().count(),
+            malformed: shared.malformed().found().map(str::to_owned),
             dead: shared.dead.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             search_off: shared.search_off.load(Ordering::Relaxed),
         }

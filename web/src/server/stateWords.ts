@@ -56,6 +56,14 @@ export function storeWords({ store }: ServerFigures): { words: string; good: boo
       good: false,
     });
   }
+  if (store.malformed != null) {
+    told.push({
+      words: i18n.t("The database is damaged: {damage}. Stop the server and restore a backup.", {
+        damage: store.malformed,
+      }),
+      good: false,
+    });
+  }
   if (!store.search_works) {
     told.push({ words: i18n.t("Search is being made anew; until then it finds less."), good: false });
   }

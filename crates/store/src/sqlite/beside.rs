@@ -6,7 +6,9 @@ use rusqlite::params;
 
 use crate::directory::DataDirectory;
 
-use super::{Fault, LOGS_FILE, OpenStoreError, checkpoint, connect_to_read, connect_to_write, load, migrate};
+use super::{
+    Fault, LOGS_FILE, OpenStoreError, checkpoint, connect_to_read, connect_to_write, damage, load, migrate,
+};
 
 /// Describes a store without opening it. `None` if another process uses it.
 ///
@@ -24,6 +26,9 @@ pub fn look(directory: &DataDirectory) -> Result<Option<String>, OpenStoreError>
         let connection = connect_to_read(&path)?;
         let version = migrate::check(&connection)?;
         load::shape(&connection)?;
+        if let Some(damage) = damage::find(&connection)? {
+            return Err(Fault::Damaged(damage));
+        }
         let sessions: u64 =
             connection.query_row("SELECT count(*) FROM logs WHERE trunk = 0", [], |row| row.get(0))?;
         Ok(format!("schema {version}, {sessions} sessions"))

@@ -2,11 +2,15 @@
 //! not prove damage and are not recorded here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
-use rusqlite::ErrorCode;
+use rusqlite::{Connection, ErrorCode};
 use session::Seq;
 
 use super::Fault;
+
+/// Time between two checks of the whole database.
+const CHECK_PAUSE: Duration = Duration::from_secs(600);
 
 /// Logs that are known to be damaged.
 #[derive(Debug, Default)]
@@ -54,6 +58,42 @@ impl DamagedLogs {
         let only_read = self.read.iter().filter(|no| !self.unwritable.contains_key(no)).count();
         (self.unwritable.len() + only_read) as u64
     }
+}
+
+/// Whether SQLite found damage in the database.
+#[derive(Debug, Default)]
+pub(super) struct Malformed {
+    found: Option<String>,
+    checked: Option<Instant>,
+}
+
+impl Malformed {
+    /// Returns whether the database is to be checked now, and records that it is.
+    pub(super) fn begins_check(&mut self, now: Instant) -> bool {
+        let is_due = self.checked.is_none_or(|checked| now.duration_since(checked) >= CHECK_PAUSE);
+        if is_due {
+            self.checked = Some(now);
+        }
+        is_due
+    }
+
+    /// Replaces what the last check found.
+    pub(super) fn set(&mut self, found: Option<String>) {
+        self.found = found;
+    }
+
+    pub(super) fn found(&self) -> Option<&str> {
+        self.found.as_deref()
+    }
+}
+
+/// Returns the first damage that SQLite finds in a database, if any. Reads all of it.
+///
+/// # Errors
+/// Returns an error if the database can't be read.
+pub(super) fn find(connection: &Connection) -> Result<Option<String>, Fault> {
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    Ok((found != "ok").then_some(found))
 }
 
 impl Fault {

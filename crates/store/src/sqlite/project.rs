@@ -27,7 +27,7 @@ const PACK_BYTES_MAX: usize = 1024 * 1024;
 
 /// Sessions that are projected together: their entries stand beside each other, and their words share a commit.
 const SESSIONS_AT_ONCE: usize = 32;
-/// Time for erased words at a clean stop.
+/// Longest time at a clean stop for scrubbing erased words, and for storing the last snapshots.
 pub(super) const CLOSING_MAX: Duration = Duration::from_secs(1);
 /// Pages kept while they are: 32 MiB.
 const CACHE_KIB: i64 = 32 * 1024;

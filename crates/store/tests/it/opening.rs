@@ -5,15 +5,17 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use session::{Time, UserId};
+use store::catalog::{ListQuery, Shelf};
 use store::conformance::Author;
 use store::directory::{DataDirectory, LogsAt};
 use store::people::{By, People, Role};
 use store::postgres::PostgresStore;
-use store::sqlite::{OpenStoreError, SqliteStore};
-use store::{Claiming, LogStore, Snapshot};
+use store::sqlite::{self, OpenStoreError, SqliteStore};
+use store::{Catalog as _, Claiming, LogStore, Snapshot};
 use tempfile::TempDir;
 
 use crate::fresh::settings;
@@ -431,4 +433,36 @@ async fn snapshots_saved_just_before_the_close_are_stored() {
     for (session, snapshot) in saved {
         assert_eq!(store.open(session).await.unwrap().snapshot, Some(snapshot));
     }
+}
+
+#[tokio::test]
+async fn damage_outside_of_logs_is_found_and_reported() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    for no in 1..=200 {
+        Author::create(&store, session_id(no)).await;
+    }
+    store.settle().await.unwrap();
+    store.close().await;
+    drop(store);
+    let file = directory.path().join("everturn.db");
+    let connection = Connection::open(&file).unwrap();
+    let root: u64 = connection
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'list'", [], |row| row.get(0))
+        .unwrap();
+    drop(connection);
+    let mut bytes = fs::read(&file).unwrap();
+    let page = usize::try_from((root - 1) * 4_096).unwrap();
+    bytes[page + 3..page + 8].copy_from_slice(&[0xff, 0, 0xee, 0x11, 0x22]);
+    fs::write(&file, bytes).unwrap();
+    let found = sqlite::look(&enter(directory.path()).unwrap()).expect_err("doctor must tell").to_string();
+    assert!(found.contains("everturn.db"), "{found}");
+    let store = SqliteStore::open(settings(directory.path())).unwrap();
+    assert_eq!(store.health().malformed, None);
+    store.list(ListQuery::of(UserId::FIRST, Shelf::Active)).await.expect_err("the list can't be read");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while store.health().malformed.is_none() && Instant::now() < deadline {
+        tokio::task::yield_now().await;
+    }
+    assert!(store.health().malformed.is_some());
 }

@@ -53,6 +53,8 @@ struct StoreBody {
     tail_bytes: u64,
     /// Sessions that are known to be damaged.
     damaged: u64,
+    /// Damage in the database outside of any one session, in SQLite's words.
+    malformed: Option<String>,
 }
 
 /// The disk that the data directory is on.
@@ -118,6 +120,7 @@ async fn server(State(app): State<App>) -> Result<Json<ServerBody>, Problem> {
             search_works: !health.store.search_off,
             tail_bytes: health.store.tail_bytes,
             damaged: health.store.damaged,
+            malformed: health.store.malformed,
         },
         disk,
         storage: measured.map_err(failed)?,
