@@ -19,6 +19,7 @@ export class Feed {
   private fresh: Lines | undefined;
   private next: string | null | undefined;
   private standing: Standing = "asking";
+  private loaded = 0;
 
   constructor(
     readonly view: View,
@@ -31,6 +32,11 @@ export class Feed {
 
   get state(): Standing {
     return this.standing;
+  }
+
+  /** Grows with every page that arrives, and with the pins. */
+  get loads(): number {
+    return this.loaded;
   }
 
   /** Whether pages are left to ask for. */
@@ -65,8 +71,10 @@ export class Feed {
       this.lines = fresh;
       this.fresh = undefined;
       this.next = page.next ?? null;
+      this.loaded += 1;
       this.stand("ready");
       fresh.add(await pins);
+      this.loaded += 1;
       this.changed();
     } catch {
       if (this.fresh !== fresh) return;
@@ -88,6 +96,7 @@ export class Feed {
       if (this.lines !== lines) return;
       lines.page(page.sessions, page.next == null);
       this.next = page.next ?? null;
+      this.loaded += 1;
       this.stand("ready");
     } catch {
       if (this.lines === lines) this.stand("failed");

@@ -108,6 +108,8 @@ function hearLine(line: Line): void {
 
 /** What the server counted beyond the lines that pages have brought. */
 let unlisted: Happening = { live: 0, needs_you: 0 };
+/** The pages that `unlisted` was reckoned with. */
+let loads = 0;
 
 function tell(): void {
   const { pins, others } = looked.shown();
@@ -115,6 +117,12 @@ function tell(): void {
   if (!begun) return;
   const all = looked === everything ? { pins, others } : everything.shown();
   const lines = [...all.pins, ...all.others];
+  const { counts } = lists.getState();
+  if (counts !== undefined && everything.loads !== loads) {
+    // Sessions of a new page were counted already, as sessions beyond the list.
+    unlisted = beyond(counts, happeningIn(lines), everything.more);
+    loads = everything.loads;
+  }
   lists.setState({ happening: together(happeningIn(lines), unlisted) });
   publish(lines);
 }
@@ -123,6 +131,7 @@ function counted(counts: Counts): Partial<Lists> {
   const { pins, others } = everything.shown();
   const listed = happeningIn([...pins, ...others]);
   unlisted = beyond(counts, listed, everything.more);
+  loads = everything.loads;
   return { counts, happening: together(listed, unlisted) };
 }
 
