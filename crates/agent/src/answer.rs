@@ -1,6 +1,7 @@
 //! From the bytes of a stream to one answer: every delta in order, then its end; or an error that says that the answer
 //! was cut off. What came before a cut has been given by then, so that it can be kept.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ use sse_stream::{Sse, SseStream};
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
-use crate::provider::{Decoder, Delta, Ending, ProviderError, refusal, said};
+use crate::provider::{ApiKey, Decoder, Delta, Ending, ProviderError, refusal, said};
 use crate::transport::Broken;
 
 /// Longest wait for what follows a whole answer: what it cost, and the end of the stream.
@@ -44,11 +45,12 @@ impl Default for AnswerLimits {
 }
 
 /// Reads one answer from the body of a reply: a stream of server-sent events, or a whole answer as one document. The
-/// stream ends after the answer's end or an error.
+/// stream ends after the answer's end or an error. `key` is hidden wherever the provider repeats it.
 pub fn answer<E: Error + Send + Sync + 'static>(
     bytes: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     decoder: Box<dyn Decoder>,
     limits: AnswerLimits,
+    key: Option<ApiKey>,
 ) -> BoxStream<'static, Result<Delta, ProviderError>> {
     let mut left = limits.stream_bytes_max;
     let mut line = 0;
@@ -73,7 +75,7 @@ pub fn answer<E: Error + Send + Sync + 'static>(
     let alarm = Alarm::new(begun + limits.silence_max);
     let source = Source::Unknown(counted.boxed());
     let reading =
-        Reading { source, decoder, waiting: VecDeque::new(), done: false, limits, alarm, heard, begun };
+        Reading { source, decoder, waiting: VecDeque::new(), done: false, limits, key, alarm, heard, begun };
     futures_util::stream::unfold(reading, |mut reading| async move {
         let item = reading.next().await?;
         reading.done |= matches!(item, Err(_) | Ok(Delta::End(_)));
@@ -166,6 +168,7 @@ struct Reading {
     waiting: VecDeque<Delta>,
     done: bool,
     limits: AnswerLimits,
+    key: Option<ApiKey>,
     /// Rings after the longest silence.
     alarm: Alarm,
     heard: Heard,
@@ -206,7 +209,10 @@ impl Reading {
 
     fn take(&mut self, arrived: Arrived) -> Result<Vec<Delta>, ProviderError> {
         match arrived {
-            Arrived::Event(event) => self.decoder.event(event.data.as_deref().unwrap_or_default().trim()),
+            Arrived::Event(event) => {
+                let data = self.hide(event.data.as_deref().unwrap_or_default().trim());
+                self.decoder.event(&data)
+            }
             Arrived::Bytes(chunk) => {
                 let taken = std::mem::replace(
                     &mut self.source,
@@ -217,11 +223,18 @@ impl Reading {
             }
             Arrived::End => {
                 if let Source::Document(_, document) = &self.source {
-                    let document = String::from_utf8_lossy(document).into_owned();
+                    let document = self.hide(String::from_utf8_lossy(document)).into_owned();
                     return refusal::document(&document, self.decoder.as_mut());
                 }
                 self.over(ProviderError::Cut { reason: "the stream ended before the answer".to_owned() })
             }
+        }
+    }
+
+    fn hide<'a>(&self, text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
+        match &self.key {
+            Some(key) => key.hide(text),
+            None => text.into(),
         }
     }
 

@@ -5,6 +5,7 @@ pub mod openai;
 pub(crate) mod refusal;
 pub mod responses;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,6 +101,13 @@ impl ApiKey {
     pub fn new(key: impl Into<String>) -> Self {
         Self(SecretString::from(key.into()))
     }
+
+    /// Hides the key in what a provider sends, before any of it is shortened: half a key is no match.
+    pub fn hide<'a>(&self, text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
+        let (key, text) = (self.0.expose_secret(), text.into());
+        let is_hidden = key.len() >= REDACTED_MIN && text.contains(key);
+        if is_hidden { Cow::Owned(text.replace(key, "[key]")) } else { text }
+    }
 }
 
 /// Where a key comes from, asked for every question: one that was changed counts at once.
@@ -171,12 +179,12 @@ impl Provider {
             };
             let reply = self.transport.send(request).await?;
             if reply.status == 200 {
-                let answer = answer(reply.body, decoder, self.limits);
+                let answer = answer(reply.body, decoder, self.limits, key.clone());
                 return Ok(answer
                     .map(move |said| said.map_err(|error| without(error, key.as_ref())))
                     .boxed());
             }
-            let error = without(refusal(reply).await, key.as_ref());
+            let error = without(refusal(reply, key.as_ref()).await, key.as_ref());
             if corrections < CORRECTIONS_MAX && self.corrects(wire, &dialect, &error, &mut question) {
                 corrections += 1;
                 continue;
@@ -260,7 +268,7 @@ pub fn headers(wire: Wire, url: &str, key: Option<&ApiKey>) -> Vec<(&'static str
 }
 
 /// What a reply that is no answer means.
-async fn refusal(mut reply: Reply) -> ProviderError {
+async fn refusal(mut reply: Reply, key: Option<&ApiKey>) -> ProviderError {
     let mut body = Vec::new();
     while body.len() < REFUSAL_BYTES_MAX {
         match tokio::time::timeout(REFUSAL_MAX, reply.body.next()).await {
@@ -268,15 +276,15 @@ async fn refusal(mut reply: Reply) -> ProviderError {
             Ok(Some(Err(_)) | None) | Err(_) => break,
         }
     }
-    refusal::of_status(reply.status, &String::from_utf8_lossy(&body), reply.retry_after)
+    let body = String::from_utf8_lossy(&body);
+    let body = key.map_or(body.clone(), |key| key.hide(body));
+    refusal::of_status(reply.status, &body, reply.retry_after)
 }
 
-/// An error without the key that a provider may have repeated in it.
+/// An error without the key, which may have been escaped in what the provider sent.
 fn without(error: ProviderError, key: Option<&ApiKey>) -> ProviderError {
-    let Some(key) = key.map(|key| key.0.expose_secret()).filter(|key| key.len() >= REDACTED_MIN) else {
-        return error;
-    };
-    let hide = |reason: String| reason.replace(key, "[key]");
+    let Some(key) = key else { return error };
+    let hide = |reason: String| key.hide(reason).into_owned();
     match error {
         ProviderError::Busy { kind, reason, retry_after } => {
             ProviderError::Busy { kind, reason: hide(reason), retry_after }
@@ -507,7 +515,60 @@ fn before(summary: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Wire, endpoint, is_at};
+    use bytes::Bytes;
+    use futures_util::{StreamExt, stream};
+
+    use super::{
+        ApiKey, Decoder, Delta, Finish, Reply, Wire, anthropic, endpoint, is_at, openai, refusal, responses,
+    };
+    use crate::answer::{AnswerLimits, answer};
+
+    const KEY: &str = "sk-a-key-of-this-test";
+
+    #[tokio::test]
+    async fn a_key_is_hidden_before_a_refusal_is_shortened() {
+        let key = ApiKey::new(KEY);
+        for before in 470..500 {
+            let words = "y".repeat(before);
+            for body in [format!("{words}{KEY}"), format!("{{\"error\":{{\"message\":\"{words}{KEY}\"}}}}")] {
+                let body = stream::iter([Ok(Bytes::from(body))]).boxed();
+                let reply = Reply { status: 400, retry_after: None, body };
+                let told = refusal(reply, Some(&key)).await.reason();
+                assert!(!told.contains(&KEY[..8]), "{told}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_is_hidden_in_every_field_of_an_answer() {
+        let streams: [(Box<dyn Decoder>, String); 3] = [
+            (
+                Box::new(openai::Chunks::default()),
+                format!(
+                    "{{\"choices\":[{{\"delta\":{{\"content\":\"{KEY}\"}},\"finish_reason\":\"{KEY}\"}}]}}"
+                ),
+            ),
+            (
+                Box::new(responses::Events::default()),
+                format!(
+                    "{{\"type\":\"response.completed\",\"response\":{{\"status\":\"{KEY}\",\"output\":[]}}}}"
+                ),
+            ),
+            (
+                Box::new(anthropic::Events::default()),
+                format!("{{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"{KEY}\"}}}}"),
+            ),
+        ];
+        for (decoder, event) in streams {
+            let bytes = format!("data: {event}\n\ndata: {{\"type\":\"message_stop\"}}\n\ndata: [DONE]\n\n");
+            let bytes = stream::iter([Ok::<_, std::io::Error>(Bytes::from(bytes))]);
+            let key = Some(ApiKey::new(KEY));
+            let given: Vec<_> = answer(bytes, decoder, AnswerLimits::default(), key).collect().await;
+            let is_end = |given: &Result<Delta, _>| matches!(given, Ok(Delta::End(Finish::Other(reason))) if reason == "[key]");
+            assert!(given.iter().any(is_end), "{given:?}");
+            assert!(!format!("{given:?}").contains(KEY), "{given:?}");
+        }
+    }
 
     #[test]
     fn an_endpoint_stands_before_the_query_and_only_once() {

@@ -83,8 +83,9 @@ impl Server {
     /// When any of that cannot be done.
     pub(crate) async fn start(config: &Config) -> anyhow::Result<Self> {
         // Before the store is opened: a second server on the same port should not get that far.
-        let listener =
-            TcpListener::bind(config.listen).await.with_context(|| format!("listen on {}", config.listen))?;
+        let listener = TcpListener::bind(config.listen).await.with_context(|| {
+            format!("failed to listen on {}; another program may use the port", config.listen)
+        })?;
         let directory = config.enter()?;
         let people = Arc::new(people::open(&directory)?);
         if !config.listen.ip().is_loopback() && !people.has_login()? {

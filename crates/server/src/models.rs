@@ -19,7 +19,7 @@ use crate::config::{ModelConfig, ProviderConfig, environment, micros};
 use crate::vault::{NamedSecret, Vault};
 
 pub(crate) use catalog::KnownModel;
-pub(crate) use listing::{ListedModel, list};
+pub(crate) use listing::{KeyRejected, ListedModel, list};
 pub(crate) use offered::{ChangeError, NamedIn, NewKey, Offer, Offered, kept};
 pub(crate) use presets::{PRESETS, Preset};
 pub(crate) use trying::try_out;

@@ -7,16 +7,20 @@ import { shows, stopButton } from "./look.mjs";
 
 const models = (page) => page.getByRole("list", { name: "Models" }).getByRole("listitem");
 
-async function addModel(page, name, port, model) {
+async function fillModel(page, name, port, model) {
   await page.getByRole("button", { name: "Add a model" }).click();
   const form = page.locator("form.form");
   const text = (label) => form.getByRole("textbox", { name: label });
-  await form.getByRole("combobox", { name: "Provider" }).selectOption("openai");
+  await form.getByRole("combobox", { name: /^Provider/ }).selectOption("openai");
   await text(/^Address/).fill(`http://127.0.0.1:${port}/v1`);
   await form.getByLabel("Key").fill("a-key-that-is-never-shown");
   await form.getByRole("combobox", { name: /^Model/ }).fill(model);
   await text(/^Name/).fill(name);
   await page.getByRole("button", { name: "Save" }).click();
+}
+
+async function addModel(page, name, port, model) {
+  await fillModel(page, name, port, model);
   await models(page).filter({ hasText: name }).waitFor();
 }
 
@@ -52,6 +56,17 @@ export const settings = {
     await page.getByRole("dialog").getByRole("button", { name: "Remove", exact: true }).click();
     await until("it is gone", async () => (await row.count()) === 0);
     await models(page).first().filter({ hasText: "scripted" }).waitFor();
+  },
+
+  async a_new_model_replaces_no_other(world) {
+    const page = await world.page();
+    await page.goto(`${world.origin}/settings/models`);
+    await addModel(page, "third", world.modelPort, "scripted");
+    await fillModel(page, "third", 1, "nothing");
+    await page.getByRole("alert").filter({ hasText: "A model named third exists already" }).waitFor();
+    const { models: kept } = await world.ask("GET", "/models");
+    assert.equal(kept.find(({ name }) => name === "third").model, "scripted");
+    await world.ask("DELETE", "/models/third");
   },
 
   async a_model_that_does_not_answer(world) {

@@ -3272,6 +3272,8 @@ export interface components {
              */
             damaged: number;
             kind: string;
+            /** @description Damage in the database outside of any one session, in SQLite's words. */
+            malformed?: string | null;
             problem?: string | null;
             search_works: boolean;
             /**

@@ -13,6 +13,8 @@ type Preset = Schemas["Preset"];
 interface Props {
   /** The one that is changed; none when one is added. */
   model?: Model;
+  /** Names of the models that exist. */
+  taken: readonly string[];
   close: () => void;
   changed: () => Promise<void>;
 }
@@ -40,21 +42,32 @@ function bodyOf(
   };
 }
 
-export function ModelForm({ model, close, changed }: Props) {
+export function ModelForm({ model, taken, close, changed }: Props) {
   const doing = useDoing();
   const form = useRef<HTMLFormElement>(null);
   const presets = useAsked<{ providers: Preset[] }>("/providers").value?.providers;
   const [chosen, setChosen] = useState<string>();
   const [listed, setListed] = useState<ListedModel>();
+  /** The name of another model, if a new one would replace it. */
+  const [clash, setClash] = useState<string>();
+  const [modelName, setModelName] = useState(model?.model ?? "");
   // A model that is changed keeps its address until another provider is chosen.
   const choice = chosen ?? (model === undefined ? "OpenAI" : model.provider);
   const preset = presets?.find(({ name }) => name === choice);
   const provider = preset?.provider ?? (choice === "anthropic" ? "anthropic" : "openai");
+  // Limits of one model say nothing about another.
+  const isSame = modelName === (model?.model ?? modelName);
+  const choose = (name: string, found: ListedModel | undefined) => {
+    setModelName(name);
+    setListed(found);
+  };
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const data = new FormData(event.currentTarget);
     const named = textIn(data, "name");
     const name = model?.name ?? (named === "" ? textIn(data, "model") : named);
+    setClash(model === undefined && taken.includes(name) ? name : undefined);
+    if (model === undefined && taken.includes(name)) return;
     const kept = await doing.run(i18n.t("Couldn't save: the server is unreachable."), async () => {
       await ask("PUT", modelPath(name), { body: bodyOf(data, provider, listed) });
       await changed();
@@ -94,7 +107,7 @@ export function ModelForm({ model, close, changed }: Props) {
         />
       </label>
       <Key kept={model?.has_key === true} />
-      <ModelPicker form={form} initial={model?.model} query={query} chosen={setListed} />
+      <ModelPicker form={form} initial={model?.model} query={query} chosen={choose} />
       {model === undefined && (
         <label>
           {i18n.t("Name")}
@@ -102,7 +115,12 @@ export function ModelForm({ model, close, changed }: Props) {
           <span className="hint-in">{i18n.t("Shown in the app. Defaults to the model's name.")}</span>
         </label>
       )}
-      <More model={model} />
+      <More key={String(isSame)} model={isSame ? model : undefined} />
+      {clash !== undefined && (
+        <p className="err" role="alert">
+          {i18n.t("A model named {name} exists already. Enter another name.", { name: clash })}
+        </p>
+      )}
       <Problem of={doing} />
       <div className="do">
         <button className="btn pri" disabled={doing.busy}>

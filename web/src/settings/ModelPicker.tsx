@@ -19,7 +19,7 @@ interface Props {
   initial: string | undefined;
   /** Returns the request body for the list, from the form's fields. */
   query: (form: FormData) => Record<string, unknown>;
-  chosen: (model: ListedModel | undefined) => void;
+  chosen: (model: string, listed: ListedModel | undefined) => void;
 }
 
 export function ModelPicker({ form, initial, query, chosen }: Props) {
@@ -57,7 +57,10 @@ export function ModelPicker({ form, initial, query, chosen }: Props) {
         onChange={(event) => {
           const { value } = event.target;
           setModel(value);
-          chosen(offer?.models.find((one) => one.model === value));
+          chosen(
+            value,
+            offer?.models.find((one) => one.model === value),
+          );
         }}
       />
       <datalist id="offered-models">

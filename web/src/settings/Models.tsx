@@ -24,6 +24,7 @@ export function Models() {
   const owner = useKnown(({ user }) => user?.role === "owner");
   const asked = useAsked<{ models: Model[] }>("/models");
   const [form, setForm] = useState<Model | "new">();
+  const names = asked.value?.models.map(({ name }) => name) ?? [];
   const changed = async () => {
     await Promise.all([asked.again(), readModels()]);
   };
@@ -40,7 +41,12 @@ export function Models() {
               {models.map((model, at) => (
                 <li key={model.name}>
                   {form !== "new" && form?.name === model.name ? (
-                    <ModelForm model={model} close={() => setForm(undefined)} changed={changed} />
+                    <ModelForm
+                      model={model}
+                      taken={names}
+                      close={() => setForm(undefined)}
+                      changed={changed}
+                    />
                   ) : (
                     <Row
                       model={model}
@@ -58,7 +64,7 @@ export function Models() {
       </Loaded>
       {owner &&
         (form === "new" ? (
-          <ModelForm close={() => setForm(undefined)} changed={changed} />
+          <ModelForm taken={names} close={() => setForm(undefined)} changed={changed} />
         ) : (
           <button type="button" className="btn pri" onClick={() => setForm("new")}>
             {i18n.t("Add a model")}

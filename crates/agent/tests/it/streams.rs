@@ -53,7 +53,7 @@ async fn read_stream(
     decoder: Box<dyn Decoder>,
 ) -> Read {
     let (mut deltas, mut error) = (Vec::new(), None);
-    let mut answer = answer(chunks, decoder, AnswerLimits::default());
+    let mut answer = answer(chunks, decoder, AnswerLimits::default(), None);
     while let Some(item) = answer.next().await {
         assert_eq!(error, None, "nothing follows an error");
         match item {
@@ -188,7 +188,7 @@ async fn a_stream_without_end_is_cut_at_its_limit() {
     let piece: &[u8] = b"data: {\"choices\":[{\"delta\":{\"content\":\"more \"}}]}\n\n";
     let endless = stream::repeat_with(move || Ok::<_, Infallible>(Bytes::from_static(piece)));
     let limits = AnswerLimits { stream_bytes_max: 10 * piece.len(), ..AnswerLimits::default() };
-    let given: Vec<_> = answer(endless, Box::new(openai::Chunks::default()), limits).collect().await;
+    let given: Vec<_> = answer(endless, Box::new(openai::Chunks::default()), limits, None).collect().await;
     let texts = given.iter().filter(|item| matches!(item, Ok(Delta::Text(_)))).count();
     assert_eq!(texts, 10);
     assert!(matches!(given.last(), Some(Err(ProviderError::Cut { .. }))), "{given:?}");
@@ -200,7 +200,7 @@ async fn a_line_without_end_is_cut_at_its_limit() {
     let said = b"data: {\"choices\":[{\"delta\":{\"content\":\"more \"}}]}\n\n";
     let endless = stream::iter([&said[..], said, b"data: "]).chain(stream::repeat(&b"aaaaaaaaaa"[..]));
     let endless = endless.map(|piece: &'static [u8]| Ok::<_, Infallible>(Bytes::from_static(piece)));
-    let given: Vec<_> = answer(endless, Box::new(openai::Chunks::default()), limits).collect().await;
+    let given: Vec<_> = answer(endless, Box::new(openai::Chunks::default()), limits, None).collect().await;
     let texts = given.iter().filter(|item| matches!(item, Ok(Delta::Text(_)))).count();
     assert_eq!(texts, 2);
     assert!(matches!(given.last(), Some(Err(ProviderError::Cut { .. }))), "{given:?}");

@@ -12,13 +12,15 @@ use super::terminal::{plain, remark};
 use super::token::save_for_command_line;
 use crate::config::{Config, ModelConfig, ProviderConfig, environment};
 use crate::file::write_private;
-use crate::models::{KnownModel, ListedModel, PRESETS, Preset, configured_key, list};
+use crate::models::{KeyRejected, KnownModel, ListedModel, PRESETS, Preset, configured_key, list};
 use crate::people;
 use crate::vault::Vault;
 
 /// What a key that was typed is kept as.
 const KEY_NAME: &str = "model";
 const URL: &str = "http://127.0.0.1:8080/v1";
+/// Times that a question is asked.
+const TRIES: u32 = 3;
 /// Models that are printed to choose from.
 const SHOWN_MAX: usize = 60;
 
@@ -28,7 +30,7 @@ pub(crate) struct Init {
     /// The provider's name, such as OpenAI, or the base URL of its API.
     #[arg(long = "model-url", value_name = "URL")]
     model_url: Option<String>,
-    /// What the provider calls the model.
+    /// The provider's name for the model.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// The environment variable with the key; empty for none.
@@ -48,21 +50,15 @@ impl Init {
             let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
             remark(&format!("Providers: {}.", names.join(", ")));
         }
-        let place = answer(self.model_url, "Provider name or base URL?", Some(URL))?;
-        let named = Preset::named(&place);
-        let url = named.map_or(place.clone(), |preset| preset.url.to_owned());
-        let preset = named.or(Preset::at(&url));
-        if agent::outgoing::check(&url).is_err() {
-            bail!("`{}` is neither a known provider nor a URL", plain(&place));
-        }
+        let url = answer(self.model_url, "Provider name or base URL?", Some(URL), url_of)?;
+        let preset = Preset::at(&url);
         let speaks_messages = preset.is_some_and(|preset| preset.provider == ProviderConfig::Anthropic)
             || url.contains("anthropic");
         let provider = if speaks_messages { ProviderConfig::Anthropic } else { ProviderConfig::Openai };
         let variable = preset.and_then(|preset| preset.key_env).filter(|name| environment(name).is_some());
-        let ask = "API key (an environment variable, the key itself, or empty)?";
-        let key = answer(self.key_env, ask, Some(variable.unwrap_or_default()))?;
         let mut config = ModelConfig::at(provider, url);
-        let typed = choose(&mut config, self.model, key).await?;
+        let (typed, listed) = ask_for_key(&mut config, self.key_env, variable.unwrap_or_default()).await?;
+        choose(&mut config, self.model, &listed)?;
         if let Some(key) = typed {
             let defaults = Config::default();
             let people = std::sync::Arc::new(people::open(&defaults.enter_shared()?)?);
@@ -83,34 +79,70 @@ impl Init {
     }
 }
 
-/// Chooses a model of the provider and describes it. Returns the key if it was typed.
-async fn choose(
+/// Returns the base URL that somebody named, also by the name of its provider.
+fn url_of(place: &str) -> Result<String, String> {
+    let url = Preset::named(place).map_or(place, |preset| preset.url);
+    match agent::outgoing::check(url) {
+        Ok(()) => Ok(url.to_owned()),
+        Err(_) => Err(format!(
+            "`{}` is neither a known provider nor a URL; a URL begins with http:// or https://",
+            plain(place)
+        )),
+    }
+}
+
+/// Asks for the key until the provider accepts it, a few times. Returns the key if it was typed, and the provider's models.
+async fn ask_for_key(
     config: &mut ModelConfig,
-    named: Option<String>,
-    key: String,
-) -> anyhow::Result<Option<String>> {
-    let is_variable = !key.is_empty()
-        && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
-    let own = if is_variable {
-        config.key_env = Some(key.clone());
-        configured_key(config, None)
-    } else {
-        Ok((!key.is_empty()).then(|| ApiKey::new(key.clone())))
-    };
-    let listed = match own {
-        Ok(own) => list(config, own).await,
-        Err(missing) => Err(missing),
-    };
-    let listed = listed.unwrap_or_else(|error| {
-        remark(&format!("Couldn't list the models: {}", plain(&error.to_string())));
-        Vec::new()
-    });
+    given: Option<String>,
+    suggested: &str,
+) -> anyhow::Result<(Option<String>, Vec<ListedModel>)> {
+    let mut tries = if given.is_some() { 1 } else { TRIES };
+    loop {
+        let ask = "API key (an environment variable, the key itself, or empty)?";
+        let key = answer(given.clone(), ask, Some(suggested), |key| Ok(key.to_owned()))?;
+        let is_variable = !key.is_empty()
+            && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+        config.key_env = is_variable.then(|| key.clone());
+        let own = if is_variable {
+            configured_key(config, None)
+        } else {
+            Ok((!key.is_empty()).then(|| ApiKey::new(key.clone())))
+        };
+        let listed = match own {
+            Ok(own) => list(config, own).await,
+            Err(missing) => Err(missing),
+        };
+        tries -= 1;
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(error) if tries > 0 && error.is::<KeyRejected>() => {
+                remark(&error.to_string());
+                continue;
+            }
+            Err(error) => {
+                remark(&format!("Couldn't list the models: {}", plain(&error.to_string())));
+                Vec::new()
+            }
+        };
+        return Ok(((!is_variable && !key.is_empty()).then_some(key), listed));
+    }
+}
+
+/// Chooses a model of the provider and describes it.
+fn choose(config: &mut ModelConfig, named: Option<String>, listed: &[ListedModel]) -> anyhow::Result<()> {
     if named.is_none() {
-        show(&listed);
+        show(listed);
     }
     let only = listed.first().filter(|_| listed.len() == 1).map(|model| model.model.as_str());
-    let model = answer(named, "Which model?", only)?;
+    let model = answer(named, "Which model?", only, |model| match model {
+        "" => Err("a model's name is required".to_owned()),
+        model => Ok(model.to_owned()),
+    })?;
     let found = listed.iter().find(|found| found.model == model);
+    if found.is_none() && !listed.is_empty() {
+        remark(&format!("`{}` is not in the provider's list; it may not answer.", plain(&model)));
+    }
     let known = KnownModel::find(&config.url, &model);
     let window = found.and_then(|found| found.window_tokens).or(known.map(|known| known.window_tokens));
     if let Some(window) = window {
@@ -126,7 +158,7 @@ async fn choose(
     }
     config.name.clone_from(&model);
     config.model = model;
-    Ok((!is_variable && !key.is_empty()).then_some(key))
+    Ok(())
 }
 
 /// Prints the names of models that can be chosen.
@@ -140,22 +172,33 @@ fn show(listed: &[ListedModel]) {
     remark(&format!("Models: {}{more}.", names.join(", ")));
 }
 
-/// The answer that was given, or the one that is typed; an empty line takes what is suggested.
-fn answer(given: Option<String>, question: &str, suggested: Option<&str>) -> anyhow::Result<String> {
+/// Returns the answer that was given, or asks for it until `check` accepts it, a few times. An empty line takes the
+/// suggestion.
+fn answer<T>(
+    given: Option<String>,
+    question: &str,
+    suggested: Option<&str>,
+    check: impl Fn(&str) -> Result<T, String>,
+) -> anyhow::Result<T> {
     if let Some(given) = given {
-        return Ok(given);
+        return check(&given).map_err(anyhow::Error::msg);
     }
     let mut out = std::io::stderr().lock();
-    match suggested {
-        Some(suggested) => write!(out, "{question} [{}] ", plain(suggested))?,
-        None => write!(out, "{question} ")?,
-    }
-    out.flush()?;
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line)?;
-    match (line.trim(), suggested) {
-        ("", Some(suggested)) => Ok(suggested.to_owned()),
-        ("", None) => bail!("a value is required: there is no suggestion"),
-        (typed, _) => Ok(typed.to_owned()),
+    let mut tries = TRIES;
+    loop {
+        match suggested {
+            Some(suggested) => write!(out, "{question} [{}] ", plain(suggested))?,
+            None => write!(out, "{question} ")?,
+        }
+        out.flush()?;
+        let mut line = String::new();
+        let is_over = std::io::stdin().lock().read_line(&mut line)? == 0;
+        let typed = Some(line.trim()).filter(|typed| !typed.is_empty()).or(suggested).unwrap_or_default();
+        tries -= 1;
+        match check(typed) {
+            Ok(answer) => return Ok(answer),
+            Err(why) if tries == 0 || is_over => bail!("{why}; nothing was written"),
+            Err(why) => writeln!(out, "{why}.")?,
+        }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<
     }
     if !server.has_model() {
         remark(
-            "There is no model to ask yet: add one under Settings in the browser, or let `everturn init` write one.",
+            "No model is configured: add one under Settings in the browser, or as `[[models]]` in the configuration.",
         );
     }
     say(&format!("ready on {}\n", config.url()))?;

@@ -54,6 +54,13 @@ pub(crate) struct ListedModel {
     pub(crate) takes_prefix: bool,
 }
 
+/// The provider rejected the key.
+#[derive(Debug, thiserror::Error)]
+#[error("The provider rejected the key ({status}).")]
+pub(crate) struct KeyRejected {
+    status: u16,
+}
+
 /// Asks a provider for its models. Only the address and the format of `config` count.
 ///
 /// # Errors
@@ -70,11 +77,16 @@ pub(crate) async fn list(
     if !status.is_success() {
         // What a provider says about a key may show a part of it.
         if matches!(status.as_u16(), 401 | 403) {
-            bail!("The provider rejected the key ({}).", status.as_u16());
+            return Err(KeyRejected { status: status.as_u16() }.into());
         }
         bail!("The provider didn't list its models ({}).", status.as_u16());
     }
-    let listed: Value = serde_json::from_slice(&body).context("The provider's list can't be read.")?;
+    let text = String::from_utf8_lossy(&body);
+    if text.trim_start().starts_with('<') {
+        bail!("This address answers with a web page, not with a provider's API.");
+    }
+    let text = key.as_ref().map_or(text.clone(), |key| key.hide(text));
+    let listed: Value = serde_json::from_str(&text).context("The provider's list can't be read.")?;
     let mut models = models(&listed, &config.url);
     if models.is_empty() {
         bail!("The provider lists no models here.");
@@ -116,7 +128,9 @@ fn models(listed: &Value, url: &str) -> Vec<ListedModel> {
         let name = model["id"].as_str().or(model["name"].as_str())?;
         let name = name.strip_prefix("models/").unwrap_or(name);
         let lower = name.to_lowercase();
-        let is_shown = name.len() <= NAME_BYTES_MAX && name.chars().all(session::organise::is_visible);
+        let is_shown = !name.trim().is_empty()
+            && name.len() <= NAME_BYTES_MAX
+            && name.chars().all(session::organise::is_visible);
         if !is_shown || OTHER_KINDS.iter().any(|kind| lower.contains(kind)) {
             return None;
         }

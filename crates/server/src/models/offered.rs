@@ -127,6 +127,8 @@ impl Offered {
 
     /// Returns the key of a model, if `url` has the same scheme, host and port as the model's own address.
     pub(crate) fn key_of(&self, name: &str, url: &str) -> Option<ApiKey> {
+        // The key belongs to the address of the same change.
+        let _changing = self.changing();
         let offers = self.now();
         let offer = offers.iter().find(|offer| offer.config.name == name)?;
         let is_same = place(&offer.config.url) == place(url);

@@ -151,7 +151,17 @@ fn init_asks_the_provider_for_its_models_and_takes_what_is_known() {
 
     let home = tempfile::tempdir().unwrap();
     let (written, told) = init(home.path(), &["--model-url", &peer.url, "--key-env", "THE_KEY"], "\n");
-    assert!(written.is_empty() && told.contains("no suggestion"), "{told}");
+    assert!(written.is_empty() && told.contains("a model's name is required; nothing was written"), "{told}");
+
+    let home = tempfile::tempdir().unwrap();
+    let typed = format!("localhost:1\n{}\nsk-a-wrong-key\n{KEY}\nbig-9\n", peer.url);
+    let (written, told) = init(home.path(), &[], &typed);
+    for told_of in
+        ["a URL begins with http://", "rejected the key (401)", "`big-9` is not in the provider's list"]
+    {
+        assert!(told.contains(told_of), "{told}");
+    }
+    assert!(written.contains("model = \"big-9\"") && !written.contains(KEY), "{written}");
 }
 
 #[test]

@@ -274,7 +274,7 @@ fn a_server_without_a_model_starts_keeps_what_is_said_and_says_what_to_do() {
     fs::write(&config, whole.split("[[models]]").next().unwrap()).unwrap();
     stage.server = Some(stage.setup.serve().unwrap());
     let logged = fs::read_to_string(stage.setup.home.join("serve.log")).unwrap();
-    assert!(logged.contains("There is no model to ask yet"), "{logged}");
+    assert!(logged.contains("No model is configured"), "{logged}");
     let doctor = stage.setup.command().arg("doctor").output().unwrap();
     let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(doctor.contains("models 0 careful: ") && doctor.contains("under Settings"), "{doctor}");

@@ -204,7 +204,7 @@ impl From<ChangeError> for Problem {
             ChangeError::Unknown => no_model(),
             ChangeError::KeyForElsewhere => Self::new(
                 ErrorCode::BadModel,
-                "The key that is kept was given for another address. Send the key for this one, or an empty one.",
+                "The saved key belongs to another address. Replace it with this provider's key, or with an empty one.",
             ),
             ChangeError::People(error) => error.into(),
             ChangeError::Other(error) => {
