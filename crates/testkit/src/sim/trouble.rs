@@ -226,7 +226,7 @@ async fn die_in_an_outage(world: &Arc<World>, node: &Node) {
         if world.chance(50) {
             node.slots.lose_power();
         }
-        let hidden = world.chance(40);
+        let hidden = world.chance(70);
         world.record().slots_hidden |= hidden;
         node.slots.hide(hidden);
     }
@@ -234,7 +234,7 @@ async fn die_in_an_outage(world: &Arc<World>, node: &Node) {
     world.pause(3_000).await;
     node.start(world).await;
     world.pause(10_000).await;
-    if world.chance(50) {
+    if world.chance(85) {
         node.line.unreadable.store(true, Ordering::Relaxed);
         node.slots.hide(false);
         world.met("slots were back before the log");
