@@ -13,7 +13,7 @@ use super::seen::{State, Strings};
 const SHOWN_TURNS_MAX: usize = 64;
 const SHOWN_BYTES_MAX: usize = 256 * 1024;
 const PUT_BACK_MAX: usize = 16;
-const RUNS_MAX: usize = 32;
+const ANSWERS_MAX: usize = 32;
 
 /// The transcript after some entry.
 #[derive(Debug, Default)]
@@ -391,27 +391,17 @@ impl Turn {
         text(&self.message, "text").len() + parts.map(Part::bytes).sum::<usize>()
     }
 
-    /// A turn that has been asked too often lets go of an answer that is neither shown nor the newest; of its very
-    /// first run, when that is the oldest to go.
+    /// Drops the oldest answers beyond the bound, except the answer that is shown and the newest.
     fn forget(&mut self) {
-        if self.answers.iter().map(Vec::len).sum::<usize>() <= RUNS_MAX {
-            return;
-        }
         let newest = self.answers.iter().flatten().map(|run| run.id).max();
-        let keeps = |runs: &Vec<Run>| runs.iter().any(|run| Some(run.id) == newest);
-        let other = (0..self.answers.len()).find(|at| *at != self.shown && !keeps(&self.answers[*at]));
-        match other.filter(|at| *at > 0) {
-            Some(at) => drop(self.answers.remove(at)),
-            None => {
-                self.answers[0].remove(0);
-                if !self.answers[0].is_empty() {
-                    return;
-                }
-                self.answers.remove(0);
+        while self.answers.len() > ANSWERS_MAX {
+            let keeps = |runs: &Vec<Run>| runs.iter().any(|run| Some(run.id) == newest);
+            let oldest = (0..self.answers.len()).find(|at| *at != self.shown && !keeps(&self.answers[*at]));
+            let Some(at) = oldest else { return };
+            self.answers.remove(at);
+            if self.shown > at {
+                self.shown -= 1;
             }
-        }
-        if self.shown > other.unwrap_or(0) {
-            self.shown -= 1;
         }
     }
 
