@@ -46,7 +46,15 @@ cuts *ARGS:
 # Replay provider fixtures, search for dead ends against strict servers, and run the released binary with each provider.
 providers *ARGS: release
     cargo run -q --release -p testkit --bin providers -- {{ARGS}}
-    "${CARGO_TARGET_DIR:-target}/release/stories"
+    "${CARGO_TARGET_DIR:-target}/release/stories" --check docs/providers.md
+
+# Update `docs/providers.md` from tests of the released binary with each provider.
+providers-docs: release
+    "${CARGO_TARGET_DIR:-target}/release/stories" --docs docs/providers.md
+
+# Test the released binary with real providers, one for each key in the environment: `just providers-live [--most DOLLARS]`. Costs money.
+providers-live *ARGS: release
+    "${CARGO_TARGET_DIR:-target}/release/providers-live" scripts/small-model {{ARGS}}
 
 # The released binary, killed and cut from power under clients and readers, and an independent judge.
 judge *ARGS: release

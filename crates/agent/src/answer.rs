@@ -14,7 +14,7 @@ use sse_stream::{Sse, SseStream};
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
-use crate::provider::{ApiKey, Decoder, Delta, Ending, ProviderError, refusal, said};
+use crate::provider::{Decoder, Delta, Ending, ProviderError, Secrets, refusal, said};
 use crate::transport::Broken;
 
 /// Longest wait for what follows a whole answer: what it cost, and the end of the stream.
@@ -45,12 +45,12 @@ impl Default for AnswerLimits {
 }
 
 /// Reads one answer from the body of a reply: a stream of server-sent events, or a whole answer as one document. The
-/// stream ends after the answer's end or an error. `key` is hidden wherever the provider repeats it.
+/// stream ends after the answer's end or an error. `secrets` are hidden wherever the provider repeats them.
 pub fn answer<E: Error + Send + Sync + 'static>(
     bytes: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     decoder: Box<dyn Decoder>,
     limits: AnswerLimits,
-    key: Option<ApiKey>,
+    secrets: Secrets,
 ) -> BoxStream<'static, Result<Delta, ProviderError>> {
     let mut left = limits.stream_bytes_max;
     let mut line = 0;
@@ -74,8 +74,17 @@ pub fn answer<E: Error + Send + Sync + 'static>(
     });
     let alarm = Alarm::new(begun + limits.silence_max);
     let source = Source::Unknown(counted.boxed());
-    let reading =
-        Reading { source, decoder, waiting: VecDeque::new(), done: false, limits, key, alarm, heard, begun };
+    let reading = Reading {
+        source,
+        decoder,
+        waiting: VecDeque::new(),
+        done: false,
+        limits,
+        secrets,
+        alarm,
+        heard,
+        begun,
+    };
     futures_util::stream::unfold(reading, |mut reading| async move {
         let item = reading.next().await?;
         reading.done |= matches!(item, Err(_) | Ok(Delta::End(_)));
@@ -149,7 +158,10 @@ impl Source {
                 Some(b'{' | b'[' | b'<') => Self::Document(rest, chunk.to_vec()),
                 Some(_) => {
                     let bytes = futures_util::stream::iter([Ok(chunk)]).chain(rest);
-                    let events = SseStream::from_bytes_stream(bytes).map_err(|error| describe(&error));
+                    let events = SseStream::from_bytes_stream(bytes).map_err(|error| match error {
+                        sse_stream::Error::Body(broken) => said(&broken.to_string()),
+                        other => said(&other.to_string()),
+                    });
                     Self::Events(events.boxed())
                 }
             },
@@ -168,7 +180,7 @@ struct Reading {
     waiting: VecDeque<Delta>,
     done: bool,
     limits: AnswerLimits,
-    key: Option<ApiKey>,
+    secrets: Secrets,
     /// Rings after the longest silence.
     alarm: Alarm,
     heard: Heard,
@@ -232,10 +244,7 @@ impl Reading {
     }
 
     fn hide<'a>(&self, text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
-        match &self.key {
-            Some(key) => key.hide(text),
-            None => text.into(),
-        }
+        self.secrets.hide(text)
     }
 
     async fn next(&mut self) -> Option<Result<Delta, ProviderError>> {

@@ -1,21 +1,26 @@
 //! Request options by model, looked up by address and model name, and corrected when a provider rejects a parameter by name.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use session::{CallNo, Message, PromptCall, PromptMessage, ProviderPart};
 
-use crate::provider::{OPENAI_HOSTS, is_at};
+use crate::provider::{Effort, OPENAI_HOSTS, is_at};
 
 /// The field for the most tokens of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OutputLimit {
     MaxTokens,
     MaxCompletionTokens,
 }
 
 /// What ids of calls look like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallIds {
     /// Letters, digits, `_` and `-`, up to 64 of them.
     Usual,
@@ -24,7 +29,8 @@ pub enum CallIds {
 }
 
 /// Whether reasoning goes back with the calls that followed it, as text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReasoningBack {
     No,
     /// Only where there is any.
@@ -36,14 +42,17 @@ pub enum ReasoningBack {
 }
 
 /// What a model accepts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Dialect {
     pub output_limit: OutputLimit,
     pub call_ids: CallIds,
     /// Whether it takes tools at all.
     pub tools: bool,
     /// The effort that is asked for beside tools. Some models take tools only when they are asked not to think.
-    pub effort_with_tools: Option<&'static str>,
+    pub effort_with_tools: Option<Cow<'static, str>>,
+    /// The lowest reasoning effort, if the model takes one.
+    pub lowest_effort: Option<Cow<'static, str>>,
     /// Whether it takes the option that asks for the usage of a stream.
     pub usage_option: bool,
     /// Whether a message of the user may follow a result.
@@ -59,7 +68,12 @@ pub struct Dialect {
     pub encrypted_reasoning: bool,
     /// Whether to request a summary of the reasoning. Responses only.
     pub reasoning_summary: bool,
+    /// Whether it accepts pictures.
+    pub pictures: bool,
+    /// Whether it accepts PDF documents.
+    pub documents: bool,
     /// The provider's host and the family of models there. Only the same family gets a provider's parts back.
+    #[serde(skip)]
     pub family: String,
 }
 
@@ -70,6 +84,7 @@ impl Default for Dialect {
             call_ids: CallIds::Usual,
             tools: true,
             effort_with_tools: None,
+            lowest_effort: None,
             usage_option: true,
             user_after_result: true,
             reasoning_back: ReasoningBack::No,
@@ -78,6 +93,8 @@ impl Default for Dialect {
             chat_completions: false,
             encrypted_reasoning: true,
             reasoning_summary: true,
+            pictures: false,
+            documents: false,
             family: String::new(),
         }
     }
@@ -91,6 +108,51 @@ const NO_TOOLS_WITH_THINKING: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6"];
 const WITHOUT_THINKING: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt"];
 const OF_MISTRAL: [&str; 7] =
     ["mistral", "magistral", "ministral", "codestral", "devstral", "pixtral", "mixtral"];
+
+/// Parts of the names of models that accept pictures. The catalog takes precedence.
+const SEES_PICTURES: [&str; 18] = [
+    "vision",
+    "llava",
+    "-vl",
+    "vl-",
+    "pixtral",
+    "gemma3",
+    "gemma-3",
+    "gemma4",
+    "gemma-4",
+    "gemini",
+    "claude",
+    "gpt-4o",
+    "gpt-4.1",
+    "gpt-5",
+    "llama-4",
+    "llama4",
+    "minicpm-v",
+    "moondream",
+];
+/// Phrases of a model that accepts no pictures at all, in lower case. A picture that can't be read is another matter.
+const REFUSES_PICTURES: [&str; 9] = [
+    "not support image",
+    "not support vision",
+    "images are not supported",
+    "image input is not supported",
+    "image inputs are not supported",
+    "support image input",
+    "at most 0 image",
+    "missing data required for image",
+    "unknown variant `image_url`",
+];
+/// Phrases of a model that accepts no documents.
+const REFUSES_DOCUMENTS: [&str; 5] = [
+    "not support pdf",
+    "not support file",
+    "not support document",
+    "unknown variant `file`",
+    "file input is not supported",
+];
+
+/// Families that accept `low` as their reasoning effort.
+const TAKES_LOW_EFFORT: [&str; 7] = ["gpt-5", "gpt-oss", "o1", "o3", "o4", "gemini-2.5", "gemini-3"];
 
 /// Families that take their reasoning back with their calls.
 const THINKING_ALOUD: [&str; 2] = ["glm", "minimax"];
@@ -130,7 +192,7 @@ impl Dialect {
             dialect.output_limit = OutputLimit::MaxCompletionTokens;
         }
         if NO_TOOLS_WITH_THINKING.iter().any(|family| is_of(family)) {
-            dialect.effort_with_tools = Some("none");
+            dialect.effort_with_tools = Some("none".into());
         }
         if is_at("mistral.ai") || OF_MISTRAL.iter().any(|family| name.starts_with(family)) {
             dialect.call_ids = CallIds::NineLetters;
@@ -148,8 +210,33 @@ impl Dialect {
         dialect.cache_marks = is_at("anthropic.com") || is_at("openrouter.ai") && name.starts_with("claude");
         let thinks = !WITHOUT_THINKING.iter().any(|family| name.starts_with(family));
         (dialect.encrypted_reasoning, dialect.reasoning_summary) = (thinks, thinks);
+        dialect.pictures = SEES_PICTURES.iter().any(|part| name.contains(part));
+        dialect.documents = is_at("anthropic.com") && dialect.pictures;
+        let takes_effort = TAKES_LOW_EFFORT.iter().any(|family| name.starts_with(family));
+        dialect.lowest_effort = takes_effort.then(|| "low".into());
         dialect.placeholder_signature = name.starts_with("gemini-3");
         dialect
+    }
+
+    /// Returns the dialect with an operator's overrides, by field name.
+    ///
+    /// # Errors
+    /// Returns an error that names an unknown field or value.
+    pub fn overridden(&self, overrides: &Map<String, Value>) -> Result<Self, String> {
+        let mut fields = serde_json::to_value(self).map_err(|error| error.to_string())?;
+        for (name, value) in overrides {
+            fields[name.as_str()] = value.clone();
+        }
+        let overridden: Self = serde_json::from_value(fields).map_err(|error| error.to_string())?;
+        Ok(Self { family: self.family.clone(), ..overridden })
+    }
+
+    /// Returns the dialect for a request with this effort.
+    pub(crate) fn at(self, effort: Effort) -> Self {
+        match effort {
+            Effort::Default => Self { lowest_effort: None, ..self },
+            Effort::Lowest => self,
+        }
     }
 
     /// Returns the corrected dialect and the change for the log, if `refusal` names a parameter that was sent.
@@ -173,13 +260,16 @@ impl Dialect {
             let without = Self { encrypted_reasoning: false, reasoning_summary: false, ..self.clone() };
             return Some((without, "omit encrypted reasoning"));
         }
+        if self.lowest_effort.is_some() && (names("reasoning_effort") || told.contains("reasoning.effort")) {
+            return Some((Self { lowest_effort: None, ..self.clone() }, "omit the lowest effort"));
+        }
         let refuses_summary = ["reasoning.summary", "reasoning summaries"];
         if self.reasoning_summary && refuses_summary.iter().any(|phrase| told.contains(phrase)) {
             return Some((Self { reasoning_summary: false, ..self.clone() }, "omit reasoning.summary"));
         }
         if names("reasoning_effort") {
             let (effort_with_tools, change) = match self.effort_with_tools {
-                None => (Some("none"), "reasoning_effort=none with tools"),
+                None => (Some("none".into()), "reasoning_effort=none with tools"),
                 Some(_) => (None, "omit reasoning_effort"),
             };
             return Some((Self { effort_with_tools, ..self.clone() }, change));
@@ -201,6 +291,12 @@ impl Dialect {
             };
             return Some((Self { reasoning_back, ..self.clone() }, change));
         }
+        if self.pictures && REFUSES_PICTURES.iter().any(|phrase| told.contains(phrase)) {
+            return Some((Self { pictures: false, ..self.clone() }, "omit pictures"));
+        }
+        if self.documents && REFUSES_DOCUMENTS.iter().any(|phrase| told.contains(phrase)) {
+            return Some((Self { documents: false, ..self.clone() }, "omit documents"));
+        }
         if self.tools && REFUSES_TOOLS.iter().any(|phrase| told.contains(phrase)) {
             return Some((Self { tools: false, ..self.clone() }, "omit tools"));
         }
@@ -217,6 +313,16 @@ impl LearnedDialect {
         Self(Arc::new(Mutex::new(dialect)))
     }
 
+    /// Whether the model accepts pictures, as far as is known.
+    pub fn takes_pictures(&self) -> bool {
+        self.now().pictures
+    }
+
+    /// Whether the model accepts documents, as far as is known.
+    pub fn takes_documents(&self) -> bool {
+        self.now().documents
+    }
+
     pub(crate) fn now(&self) -> Dialect {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -225,18 +331,23 @@ impl LearnedDialect {
     pub(crate) fn learn(&self, asked: &Dialect, refusal: &str) -> bool {
         let Some((corrected, change)) = asked.corrected(refusal) else { return false };
         tracing::info!(change, "unsupported parameter; adjusting later requests");
-        self.set(corrected);
+        self.set(asked, corrected);
         true
     }
 
     /// Switches to Chat Completions, because the provider doesn't support Responses.
     pub(crate) fn use_completions(&self, asked: &Dialect) {
         tracing::info!("the provider does not support the Responses API; using Chat Completions");
-        self.set(Dialect { chat_completions: true, ..asked.clone() });
+        self.set(asked, Dialect { chat_completions: true, ..asked.clone() });
     }
 
-    fn set(&self, dialect: Dialect) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = dialect;
+    /// Replaces the dialect. Keeps its lowest effort if `asked` had none, because such a request can't tell whether the model
+    /// takes one.
+    fn set(&self, asked: &Dialect, corrected: Dialect) {
+        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lowest_effort =
+            if asked.lowest_effort.is_none() { now.lowest_effort.take() } else { corrected.lowest_effort };
+        *now = Dialect { lowest_effort, ..corrected };
     }
 }
 
@@ -379,7 +490,10 @@ mod tests {
             assert_eq!(limit(url, model), expected, "{url} {model}");
         }
         let effort = |model: &str| Dialect::of("https://api.openai.com/v1", model).effort_with_tools;
-        assert_eq!((effort("gpt-5.5"), effort("gpt-5.1"), effort("gpt-4o")), (Some("none"), None, None));
+        assert_eq!(
+            (effort("gpt-5.5"), effort("gpt-5.1"), effort("gpt-4o")),
+            (Some("none".into()), None, None)
+        );
         assert_eq!(Dialect::of("https://api.mistral.ai/v1", "any").call_ids, CallIds::NineLetters);
         assert_eq!(Dialect::of("http://127.0.0.1:11434/v1", "magistral:24b").call_ids, CallIds::NineLetters);
         let reasoning = |url: &str, model: &str| Dialect::of(url, model).reasoning_back;

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use session::Usage;
 
-use crate::provider::Provider;
+use crate::meter::{Meter, Purpose};
+use crate::provider::{Provider, ProviderResponse, Question};
 
 /// A model that can be asked.
 #[derive(Debug, Clone)]
@@ -24,6 +25,14 @@ pub struct Model {
     pub uses_tools: bool,
     /// Bytes of text per token, shared by all clones of this model.
     pub density: Density,
+}
+
+impl Model {
+    /// Sends a question to the model, and records the request in the metrics.
+    pub async fn ask(&self, question: &Question, purpose: Purpose) -> ProviderResponse {
+        let meter = Meter::new(&self.name, purpose, self.prices);
+        meter.watch(self.provider.ask(question).await)
+    }
 }
 
 /// Assumed and minimum bytes of text per token, in thousandths.

@@ -38,6 +38,22 @@ struct Place {
     port: u16,
 }
 
+/// The proxy and the certificate authorities for places that the operator named.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// The URL of a proxy. It may contain a password.
+    pub proxy: Option<String>,
+    /// Certificates of authorities to trust besides the system's, as PEM.
+    pub certificate: Option<String>,
+}
+
+impl std::fmt::Debug for ClientOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (proxy, certificate) = (self.proxy.is_some(), self.certificate.is_some());
+        f.debug_struct("ClientOptions").field("proxy", &proxy).field("certificate", &certificate).finish()
+    }
+}
+
 /// The client.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
@@ -54,8 +70,19 @@ impl Outgoing {
     /// # Errors
     /// When there is none.
     pub fn new<'a>(places: impl IntoIterator<Item = &'a str>) -> Result<Self, Broken> {
-        let named = make(None)?;
-        let public = make(Some(Arc::new(PublicOnly)))?;
+        Self::with(places, &ClientOptions::default())
+    }
+
+    /// Makes the client, with a proxy or additional certificate authorities for `places`.
+    ///
+    /// # Errors
+    /// Returns an error if the proxy's address or the certificate can't be used.
+    pub fn with<'a>(
+        places: impl IntoIterator<Item = &'a str>,
+        options: &ClientOptions,
+    ) -> Result<Self, Broken> {
+        let named = make(None, options)?;
+        let public = make(Some(Arc::new(PublicOnly)), &ClientOptions::default())?;
         let places = places.into_iter().filter_map(|text| place(&Url::parse(text).ok()?)).collect();
         Ok(Self { named, public, places: Arc::new(places) })
     }
@@ -79,7 +106,9 @@ impl Outgoing {
     clippy::disallowed_methods,
     reason = "this is the one place that makes a client for what is fetched"
 )]
-fn make(resolver: Option<Arc<PublicOnly>>) -> Result<Client, Broken> {
+fn make(resolver: Option<Arc<PublicOnly>>, options: &ClientOptions) -> Result<Client, Broken> {
+    let unusable =
+        |what: &str, error: reqwest::Error| Broken(format!("{what}: {}", describe(&error.without_url())));
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_MAX)
         // A redirect would carry a key to another host, and lead around every check.
@@ -88,6 +117,18 @@ fn make(resolver: Option<Arc<PublicOnly>>) -> Result<Client, Broken> {
     if let Some(resolver) = resolver {
         // A proxy of the environment would look names up itself.
         builder = builder.dns_resolver(resolver).no_proxy();
+    }
+    if let Some(proxy) = &options.proxy {
+        let proxy = reqwest::Proxy::all(proxy).map_err(|error| unusable("the proxy's address", error))?;
+        builder = builder.proxy(proxy);
+    }
+    if let Some(certificate) = &options.certificate {
+        let authorities = reqwest::Certificate::from_pem_bundle(certificate.as_bytes())
+            .map_err(|error| unusable("the certificate", error))?;
+        if authorities.is_empty() {
+            return Err(Broken("the certificate contains no PEM block".to_owned()));
+        }
+        builder = authorities.into_iter().fold(builder, reqwest::ClientBuilder::add_root_certificate);
     }
     builder.build().map_err(|error| Broken(describe(&error)))
 }

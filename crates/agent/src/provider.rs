@@ -12,10 +12,12 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use secrecy::{ExposeSecret, SecretString};
-use session::{PromptMessage, Usage};
+use session::{Attachment, Message, PromptMessage, Usage};
 
 use crate::answer::{AnswerLimits, answer};
 use crate::dialect::{Dialect, LearnedDialect, drop_parts, own_parts};
+use crate::media::{Media, MediaKind, Shown};
+use crate::options::RequestOptions;
 use crate::transport::{Reply, Request, Transport};
 
 /// Characters of a provider's own words that are kept; an error page must not fill a log.
@@ -102,11 +104,38 @@ impl ApiKey {
         Self(SecretString::from(key.into()))
     }
 
+    pub(crate) fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+
     /// Hides the key in what a provider sends, before any of it is shortened: half a key is no match.
     pub fn hide<'a>(&self, text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
         let (key, text) = (self.0.expose_secret(), text.into());
         let is_hidden = key.len() >= REDACTED_MIN && text.contains(key);
         if is_hidden { Cow::Owned(text.replace(key, "[key]")) } else { text }
+    }
+}
+
+/// The secrets that a request carries. They are hidden in what the provider sends back.
+#[derive(Debug, Clone, Default)]
+pub struct Secrets(Arc<[ApiKey]>);
+
+impl Secrets {
+    /// Replaces the secrets in a text.
+    pub fn hide<'a>(&self, text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
+        self.0.iter().fold(text.into(), |text, key| key.hide(text))
+    }
+}
+
+impl From<Option<ApiKey>> for Secrets {
+    fn from(key: Option<ApiKey>) -> Self {
+        key.into_iter().collect()
+    }
+}
+
+impl FromIterator<ApiKey> for Secrets {
+    fn from_iter<T: IntoIterator<Item = ApiKey>>(keys: T) -> Self {
+        Self(keys.into_iter().collect())
     }
 }
 
@@ -125,6 +154,24 @@ impl KeySource for ApiKey {
     }
 }
 
+/// The deltas of an answer as they arrive.
+pub type AnswerStream = BoxStream<'static, Result<Delta, ProviderError>>;
+
+/// The response to a question.
+pub struct ProviderResponse {
+    /// The provider's request id, which its support asks for.
+    pub request: Option<String>,
+    /// The answer as it arrives, or the error if none begins.
+    pub answer: Result<AnswerStream, ProviderError>,
+}
+
+impl std::fmt::Debug for ProviderResponse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let refused = self.answer.as_ref().err();
+        f.debug_struct("ProviderResponse").field("request", &self.request).field("refused", &refused).finish()
+    }
+}
+
 /// Whom to ask.
 #[derive(Clone)]
 pub struct Provider {
@@ -138,6 +185,7 @@ pub struct Provider {
     pub limits: AnswerLimits,
     /// What the model accepts.
     pub dialect: LearnedDialect,
+    pub options: RequestOptions,
 }
 
 impl std::fmt::Debug for Provider {
@@ -147,23 +195,30 @@ impl std::fmt::Debug for Provider {
 }
 
 impl Provider {
-    /// Asks a model. What it streams ends with its end or an error.
-    ///
-    /// # Errors
-    /// When no answer begins.
-    pub async fn ask(
+    /// Sends a question to the model. The stream ends with the answer's end or an error.
+    pub async fn ask(&self, question: &Question) -> ProviderResponse {
+        let mut request = None;
+        let answer = self.answer(question, &mut request).await;
+        ProviderResponse { request, answer }
+    }
+
+    /// Sends a question, again with each correction of the dialect. Sets `id` to the provider's id of the last request.
+    async fn answer(
         &self,
         question: &Question,
-    ) -> Result<BoxStream<'static, Result<Delta, ProviderError>>, ProviderError> {
+        id: &mut Option<String>,
+    ) -> Result<AnswerStream, ProviderError> {
         let key = self.key.as_ref().map(|source| source.key()).transpose();
-        let key = key.map_err(|reason| ProviderError::Refused { kind: RefusalKind::Key, reason })?;
+        let no_key = |reason| ProviderError::Refused { kind: RefusalKind::Key, reason };
+        let key = key.map_err(no_key)?;
+        let secrets = self.options.secrets(key.as_ref()).map_err(no_key)?;
         let mut question = question.clone();
         let mut corrections = 0;
         loop {
-            let dialect = self.dialect.now();
+            let dialect = self.dialect.now().at(question.effort);
             let wire = self.wire_of(&dialect);
             own_parts(&mut question.messages, wire.name(), &dialect.family);
-            let (body, decoder): (_, Box<dyn Decoder>) = match wire {
+            let (mut body, decoder): (_, Box<dyn Decoder>) = match wire {
                 Wire::OpenAi => (openai::body(&question, &dialect), Box::new(openai::Chunks::default())),
                 Wire::Responses => {
                     (responses::body(&question, &dialect), Box::new(responses::Events::default()))
@@ -172,19 +227,23 @@ impl Provider {
                     (anthropic::body(&question, &dialect), Box::new(anthropic::Events::default()))
                 }
             };
+            self.options.patch(&mut body);
             let request = Request {
-                url: endpoint(wire, &self.url, wire.path()),
-                headers: headers(wire, &self.url, key.as_ref()),
+                url: self.options.add_query(endpoint(wire, &self.url, wire.path())),
+                headers: self.options.complete(headers(wire, &self.url, key.as_ref())).map_err(no_key)?,
                 body: body.to_string(),
             };
-            let reply = self.transport.send(request).await?;
+            *id = None;
+            let first_byte_max = self.limits.first_byte_max;
+            let silent = |_| ProviderError::Silent { seconds: first_byte_max.as_secs() };
+            let sending = self.transport.send(request);
+            let reply = tokio::time::timeout(first_byte_max, sending).await.map_err(silent)??;
+            *id = reply.request.as_ref().map(|id| secrets.hide(id).into_owned());
             if reply.status == 200 {
-                let answer = answer(reply.body, decoder, self.limits, key.clone());
-                return Ok(answer
-                    .map(move |said| said.map_err(|error| without(error, key.as_ref())))
-                    .boxed());
+                let answer = answer(reply.body, decoder, self.limits, secrets.clone());
+                return Ok(answer.map(move |said| said.map_err(|error| without(error, &secrets))).boxed());
             }
-            let error = without(refusal(reply, key.as_ref()).await, key.as_ref());
+            let error = without(refusal(reply, &secrets).await, &secrets);
             if corrections < CORRECTIONS_MAX && self.corrects(wire, &dialect, &error, &mut question) {
                 corrections += 1;
                 continue;
@@ -210,6 +269,7 @@ impl Provider {
         // A part is unreadable after the API key or the provider's own keys changed.
         refusal::is_of_parts(reason) && drop_parts(&mut question.messages)
             || self.dialect.learn(dialect, reason)
+            || drops_media(question, reason)
     }
 
     /// Returns the wire format of the next request.
@@ -252,9 +312,9 @@ pub fn endpoint(wire: Wire, base: &str, path: &str) -> String {
 }
 
 /// What tells a provider who asks.
-pub fn headers(wire: Wire, url: &str, key: Option<&ApiKey>) -> Vec<(&'static str, String)> {
+pub fn headers(wire: Wire, url: &str, key: Option<&ApiKey>) -> Vec<(Cow<'static, str>, String)> {
     let secret = key.map(|key| key.0.expose_secret());
-    match (wire, secret) {
+    let headers = match (wire, secret) {
         (Wire::OpenAi | Wire::Responses, None) => Vec::new(),
         (Wire::OpenAi | Wire::Responses, Some(key)) if is_at(url, &["azure.com"]) => {
             vec![("api-key", key.to_owned())]
@@ -264,11 +324,24 @@ pub fn headers(wire: Wire, url: &str, key: Option<&ApiKey>) -> Vec<(&'static str
             let key = key.iter().map(|key| ("x-api-key", (*key).to_owned()));
             key.chain([("anthropic-version", "2023-06-01".to_owned())]).collect()
         }
+    };
+    headers.into_iter().map(|(name, value): (&'static str, _)| (Cow::Borrowed(name), value)).collect()
+}
+
+/// Leaves pictures and documents out of a question if the refusal is about one of them. Returns whether there were any.
+fn drops_media(question: &mut Question, reason: &str) -> bool {
+    let told = reason.to_lowercase();
+    let is_of_media = ["image", "pdf", "document", "media"].iter().any(|word| told.contains(word));
+    let drops = is_of_media && !question.shown.is_empty();
+    if drops {
+        tracing::warn!("provider rejected a picture or document; sending the request without any");
+        question.shown = Shown::default();
     }
+    drops
 }
 
 /// What a reply that is no answer means.
-async fn refusal(mut reply: Reply, key: Option<&ApiKey>) -> ProviderError {
+async fn refusal(mut reply: Reply, secrets: &Secrets) -> ProviderError {
     let mut body = Vec::new();
     while body.len() < REFUSAL_BYTES_MAX {
         match tokio::time::timeout(REFUSAL_MAX, reply.body.next()).await {
@@ -277,14 +350,13 @@ async fn refusal(mut reply: Reply, key: Option<&ApiKey>) -> ProviderError {
         }
     }
     let body = String::from_utf8_lossy(&body);
-    let body = key.map_or(body.clone(), |key| key.hide(body));
+    let body = secrets.hide(body);
     refusal::of_status(reply.status, &body, reply.retry_after)
 }
 
 /// An error without the key, which may have been escaped in what the provider sent.
-fn without(error: ProviderError, key: Option<&ApiKey>) -> ProviderError {
-    let Some(key) = key else { return error };
-    let hide = |reason: String| key.hide(reason).into_owned();
+fn without(error: ProviderError, secrets: &Secrets) -> ProviderError {
+    let hide = |reason: String| secrets.hide(reason).into_owned();
     match error {
         ProviderError::Busy { kind, reason, retry_after } => {
             ProviderError::Busy { kind, reason: hide(reason), retry_after }
@@ -320,9 +392,41 @@ pub struct Question {
     pub messages: Vec<PromptMessage>,
     pub tools: Vec<ToolOffer>,
     pub output_tokens_max: u32,
+    pub effort: Effort,
+    /// The pictures and documents of the messages.
+    pub shown: Shown,
+}
+
+/// A picture or document of a message, with its file name.
+pub(crate) struct Part<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) media: &'a Media,
+}
+
+/// How much a model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Effort {
+    /// The provider's default.
+    #[default]
+    Default,
+    /// The lowest that the model takes; for titles and summaries.
+    Lowest,
 }
 
 impl Question {
+    /// Returns the pictures and documents of a message that the model accepts.
+    pub(crate) fn parts<'a>(&'a self, message: &'a Message, dialect: &Dialect) -> Vec<Part<'a>> {
+        let part = |attachment: &'a Attachment| {
+            let media = self.shown.get(&attachment.blob)?;
+            let accepted = match media.kind {
+                MediaKind::Picture => dialect.pictures,
+                MediaKind::Document => dialect.documents,
+            };
+            accepted.then_some(Part { name: &attachment.name, media })
+        };
+        message.attachments.iter().filter_map(part).collect()
+    }
+
     /// Returns the bytes of text in the messages, tools and instructions.
     pub(crate) fn size_bytes(&self) -> usize {
         let messages: usize = self.messages.iter().map(PromptMessage::size_bytes).sum();
@@ -496,6 +600,15 @@ impl Ending {
             .ok_or_else(|| ProviderError::Cut { reason: "the stream ended before the answer".to_owned() })
     }
 
+    /// Handles an event without content. Returns no deltas for an empty event or one after the end, and the end for
+    /// `[DONE]`. Returns `None` if the event has content.
+    pub(crate) fn without_content(&mut self, data: &str) -> Option<Result<Vec<Delta>, ProviderError>> {
+        if *self == Self::Given || data.is_empty() {
+            return Some(Ok(Vec::new()));
+        }
+        (data == "[DONE]").then(|| self.close().map(|end| vec![end]))
+    }
+
     /// The end of an answer that is whole, once; otherwise nothing.
     pub fn give(&mut self) -> Option<Delta> {
         match std::mem::replace(self, Self::Given) {
@@ -506,6 +619,11 @@ impl Ending {
             }
         }
     }
+}
+
+/// Parses the JSON of an event.
+fn parse<T: serde::de::DeserializeOwned>(data: &str) -> Result<T, ProviderError> {
+    serde_json::from_str(data).map_err(|error| ProviderError::Unreadable { reason: error.to_string() })
 }
 
 /// How a model is told what was said before the turns that it is shown.
@@ -532,8 +650,8 @@ mod tests {
             let words = "y".repeat(before);
             for body in [format!("{words}{KEY}"), format!("{{\"error\":{{\"message\":\"{words}{KEY}\"}}}}")] {
                 let body = stream::iter([Ok(Bytes::from(body))]).boxed();
-                let reply = Reply { status: 400, retry_after: None, body };
-                let told = refusal(reply, Some(&key)).await.reason();
+                let reply = Reply { status: 400, retry_after: None, request: None, body };
+                let told = refusal(reply, &Some(key.clone()).into()).await.reason();
                 assert!(!told.contains(&KEY[..8]), "{told}");
             }
         }
@@ -562,8 +680,8 @@ mod tests {
         for (decoder, event) in streams {
             let bytes = format!("data: {event}\n\ndata: {{\"type\":\"message_stop\"}}\n\ndata: [DONE]\n\n");
             let bytes = stream::iter([Ok::<_, std::io::Error>(Bytes::from(bytes))]);
-            let key = Some(ApiKey::new(KEY));
-            let given: Vec<_> = answer(bytes, decoder, AnswerLimits::default(), key).collect().await;
+            let secrets = Some(ApiKey::new(KEY)).into();
+            let given: Vec<_> = answer(bytes, decoder, AnswerLimits::default(), secrets).collect().await;
             let is_end = |given: &Result<Delta, _>| matches!(given, Ok(Delta::End(Finish::Other(reason))) if reason == "[key]");
             assert!(given.iter().any(is_end), "{given:?}");
             assert!(!format!("{given:?}").contains(KEY), "{given:?}");

@@ -17,7 +17,7 @@ const RATE_LIMIT_PAUSE: Duration = Duration::from_secs(5);
 /// Longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Longest wait that a provider may ask for. If it asks for more, a person is told instead of kept waiting.
-const ASKED_MAX: Duration = Duration::from_secs(300);
+pub(crate) const ASKED_MAX: Duration = Duration::from_secs(300);
 
 /// What a try left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,13 +4,17 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use session::{Attachment, CallNo, Message, Outcome, Progress, Prompt, PromptCall, PromptMessage, TurnId};
+use session::{
+    Attachment, CallNo, Message, Outcome, Progress, Prompt, PromptCall, PromptMessage, TurnId, Usage,
+};
 use tokio::time::Instant;
 
 use crate::history::{History, Unreadable};
 use crate::limits::{RunLimits, Spent};
+use crate::media::MediaReader;
+use crate::meter::Purpose;
 use crate::model::Model;
-use crate::provider::{Delta, Question, ToolOffer};
+use crate::provider::{Delta, Effort, Question, ToolOffer};
 use crate::step::{Answered, Asked, Step, StepEnd};
 use crate::title;
 use crate::tool::{Tool, ToolCall, World, failed};
@@ -24,6 +28,9 @@ const CONTINUE: &str = "Your last answer was cut off where it ends above. Contin
 /// halves the prompt.
 const COMPACTIONS_MAX: usize = 5;
 
+/// Pictures and documents take at most one in this many parts of the window.
+const SHOWN_PART: u64 = 2;
+
 const NO_MODEL: &str =
     "There is no model to ask yet. The message is kept: add a model under Settings, then ask again.";
 
@@ -32,8 +39,12 @@ const NO_MODEL: &str =
 pub struct Agent {
     /// The first one is asked unless a message names another. Without any, a run fails and says what to do.
     pub models: Vec<Model>,
+    /// The model for titles and summaries. Without one, the model that answers writes them.
+    pub background: Option<Model>,
     pub tools: Vec<Arc<dyn Tool>>,
     pub world: Arc<dyn World>,
+    /// Shared by all runs.
+    pub media: Arc<MediaReader>,
     pub limits: RunLimits,
     /// What the model is told before the session.
     pub instructions: Option<String>,
@@ -42,6 +53,20 @@ pub struct Agent {
 impl std::fmt::Debug for Agent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Agent").field("models", &self.models).finish_non_exhaustive()
+    }
+}
+
+/// The result of a request outside of runs, and its usage, which counts even if there is no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Billed<T> {
+    pub value: Option<T>,
+    pub usage: Usage,
+}
+
+impl<T> Billed<T> {
+    /// No result, at no cost.
+    pub fn nothing() -> Self {
+        Self { value: None, usage: Usage::default() }
     }
 }
 
@@ -177,7 +202,8 @@ impl Agent {
         sink: &S,
         spent: &mut Spent,
     ) -> Result<StepEnd, Over> {
-        let mut question = self.question(messages);
+        let mut shown_tokens = self.model().window_tokens / SHOWN_PART;
+        let mut question = self.question(messages, shown_tokens).await;
         for _ in 0..COMPACTIONS_MAX {
             let step = Step { agent: self, sink, spent, calls_before };
             let end = step.run(question.clone()).await?;
@@ -189,7 +215,8 @@ impl Agent {
             self.compact(prompt, sink, spent).await?;
             messages.clone_from(&prompt.messages);
             messages.extend(since);
-            let shorter = self.question(messages);
+            shown_tokens /= 2;
+            let shorter = self.question(messages, shown_tokens).await;
             if shorter == question {
                 return Ok(end);
             }
@@ -199,23 +226,33 @@ impl Agent {
         step.run(question).await
     }
 
-    /// Asks the model that answered for a title. The session is shown to no other model.
-    pub async fn title(&self, prompt: Prompt) -> Option<String> {
+    /// Requests a title from the operator's model for titles and summaries, or from the model that answered if there is
+    /// none. Sends the session to no other model. Returns `None` if there is no model to ask.
+    pub async fn title(&self, prompt: Prompt) -> Option<Billed<String>> {
         let agent = self.asking_for(&prompt).ok()?;
         let models = if fault::planted("title_asks_first_model") { &self.models } else { &agent.models };
-        title::title(models.first()?, prompt).await
+        let model = self.background.as_ref().or(models.first())?;
+        Some(title::title(model, prompt).await)
     }
 
     /// Summarizes every turn before the newest for the model. Returns the summary and the last turn that it covers, if the model gives one.
-    pub async fn summary(&self, prompt: Prompt, history: &dyn History) -> Option<(String, TurnId)> {
-        // The model that answered: the session is shown to no other one.
-        self.asking_for(&prompt).ok()?.summarize_all(prompt, history).await
+    pub async fn summary(&self, prompt: Prompt, history: &dyn History) -> Billed<(String, TurnId)> {
+        let mut spent = Spent::new();
+        let value = match self.asking_for(&prompt) {
+            Ok(agent) => agent.summarize_all(prompt, history, &mut spent).await,
+            Err(_) => None,
+        };
+        Billed { value, usage: spent.take_unbilled().unwrap_or_default() }
     }
 
-    async fn summarize_all(&self, mut prompt: Prompt, history: &dyn History) -> Option<(String, TurnId)> {
-        let mut spent = Spent::new();
+    async fn summarize_all(
+        &self,
+        mut prompt: Prompt,
+        history: &dyn History,
+        spent: &mut Spent,
+    ) -> Option<(String, TurnId)> {
         for _ in 0..window::CATCH_UPS_MAX {
-            if self.catch_up(&mut prompt, history, &mut spent).await.ok()?.is_none() {
+            if self.catch_up(&mut prompt, history, spent).await.ok()?.is_none() {
                 break;
             }
         }
@@ -226,7 +263,7 @@ impl Agent {
         let mut covered = None;
         for _ in 0..window::CATCH_UPS_MAX {
             let Some(compaction) = window::whole(&prompt, self.model(), self.window()) else { break };
-            let summary = self.summarize(&compaction.question, &mut spent).await?;
+            let summary = self.summarize(&compaction.question, spent).await?;
             compaction.apply(&mut prompt, summary.clone());
             covered = Some((summary, compaction.through));
         }
@@ -247,16 +284,21 @@ impl Agent {
         tools.iter().map(|tool| tool.offer()).collect()
     }
 
-    fn question(&self, messages: &[PromptMessage]) -> Question {
+    async fn question(&self, messages: &[PromptMessage], tokens_max: u64) -> Question {
         let model = self.model();
         let mut messages: Vec<PromptMessage> = messages.iter().filter_map(shown).collect();
-        window::fit(&mut messages, self.window());
+        let dialect = model.provider.dialect.now();
+        let media = self.media.read(&messages, &dialect, self.world.as_ref(), tokens_max).await;
+        let tokens: u64 = media.values().map(|media| media.tokens).sum();
+        window::fit(&mut messages, self.window().without(model.density.bytes_of(tokens)));
         Question {
             model: model.id.clone(),
             instructions: self.instructions.clone(),
             messages,
             tools: self.offers(),
             output_tokens_max: model.output_tokens_max,
+            effort: Effort::Default,
+            shown: media,
         }
     }
 
@@ -349,9 +391,19 @@ impl Agent {
         Ok(())
     }
 
+    /// Returns the operator's model for titles and summaries if the question fits its window, otherwise the model that
+    /// answers.
+    fn summarizer(&self, question: &Question) -> &Model {
+        let fits = |model: &&Model| Window::new(model, None, &[]).holds(&question.messages);
+        self.background.as_ref().filter(fits).unwrap_or(self.model())
+    }
+
     /// The whole text of an answer that is not part of the session.
     async fn say(&self, question: &Question, spent: &mut Spent) -> Option<String> {
-        let mut deltas = self.model().provider.ask(question).await.ok()?;
+        let model = self.summarizer(question);
+        let output_tokens_max = question.output_tokens_max.min(model.output_tokens_max);
+        let question = &Question { model: model.id.clone(), output_tokens_max, ..question.clone() };
+        let mut deltas = model.ask(question, Purpose::Summary).await.answer.ok()?;
         let (mut said, mut counted) = (String::new(), None);
         let whole = loop {
             match deltas.next().await {
@@ -363,7 +415,7 @@ impl Agent {
             }
         };
         if let Some(usage) = counted {
-            spent.used_beside(self.model().prices.priced(usage));
+            spent.used_beside(model.prices.priced(usage));
         }
         whole.then_some(said)
     }
@@ -376,7 +428,7 @@ impl Agent {
         messages: &mut Vec<PromptMessage>,
         sink: &S,
     ) -> Result<(), Over> {
-        let Answered { text, reasoning, calls, parts } = answered;
+        let Answered { text, reasoning, calls, parts, .. } = answered;
         let asked = calls.iter().map(|call| PromptCall {
             call: call.no,
             provider_call: call.provider_call.clone(),
@@ -468,7 +520,8 @@ fn shown(message: &PromptMessage) -> Option<PromptMessage> {
                 format!("[attached: {} ({}, {} bytes)]", file.name, file.media_type, file.size_bytes)
             });
             let parts: Vec<String> = std::iter::once(message.text.clone()).chain(files).collect();
-            Some(PromptMessage::User(Message::text(parts.join("\n"))))
+            let attachments = message.attachments.clone();
+            Some(PromptMessage::User(Message { attachments, ..Message::text(parts.join("\n")) }))
         }
         // An answer that was cut off after white space is left out: providers reject blank messages.
         PromptMessage::Assistant { text, calls, .. } if text.trim().is_empty() && calls.is_empty() => None,

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::limits::Spent;
+use crate::meter::{self, Purpose};
 use crate::provider::{BusyKind, Delta, Finish, ProviderError, Question, RefusalKind, refusal};
 use crate::retry::{self, Streamed};
 use crate::run::{Agent, Over, Sink};
@@ -28,6 +29,8 @@ pub(crate) struct Answered {
     pub(crate) calls: Vec<Asked>,
     /// What only the provider understands, of the last try.
     pub(crate) parts: Vec<ProviderPart>,
+    /// The provider's id of the last request.
+    request: Option<String>,
 }
 
 /// A call that the model asks for.
@@ -134,10 +137,14 @@ impl<S: Sink> Step<'_, S> {
             }
             match retry::pause(&error, tries, streamed, retry::chance()) {
                 Some(pause) => {
-                    self.announce(&error, tries, pause).await?;
+                    self.announce(&error, tries, pause, said.request.clone()).await?;
                     tokio::time::sleep(pause).await;
+                    if streamed == Streamed::Nothing {
+                        // The next try starts reasoning from the beginning.
+                        said.reasoning.clear();
+                    }
                 }
-                None => return Ok(StepEnd::Failed(failure(&error))),
+                None => return Ok(StepEnd::Failed(with_request(failure(&error), said.request.as_deref()))),
             }
         }
     }
@@ -146,7 +153,9 @@ impl<S: Sink> Step<'_, S> {
     async fn attempt(&mut self, question: &Question, said: &mut Answered) -> Result<Finish, Cut> {
         let model = self.agent.model();
         let span = tracing::info_span!("ask", model = %model.name);
-        let mut deltas = model.provider.ask(question).instrument(span).await.map_err(Cut::Provider)?;
+        let response = model.ask(question, Purpose::Answer).instrument(span).await;
+        said.request = response.request;
+        let mut deltas = response.answer.map_err(Cut::Provider)?;
         let mut usage: Option<Usage> = None;
         let ended = loop {
             let delta = match self.sink.rests_until() {
@@ -192,7 +201,13 @@ impl<S: Sink> Step<'_, S> {
     }
 
     /// Reports that the request is sent again after a pause.
-    async fn announce(&self, error: &ProviderError, tries: u32, pause: Duration) -> Result<(), Over> {
+    async fn announce(
+        &self,
+        error: &ProviderError,
+        tries: u32,
+        pause: Duration,
+        request: Option<String>,
+    ) -> Result<(), Over> {
         let reason = match error {
             ProviderError::Busy { kind: BusyKind::RateLimit, .. } => RetryReason::RateLimit,
             ProviderError::Busy { kind: BusyKind::Overloaded, .. } => RetryReason::Overloaded,
@@ -211,9 +226,11 @@ impl<S: Sink> Step<'_, S> {
             status = error.status(),
             tries,
             wait_ms,
+            request,
             "provider request failed, retrying"
         );
-        let retry = Progress::Retry { reason, error: error.reason(), wait_ms, request: None };
+        meter::count_retry(model, error);
+        let retry = Progress::Retry { reason, error: error.reason(), wait_ms, request };
         self.sink.report(retry).await.map(drop)
     }
 
@@ -272,6 +289,7 @@ impl<S: Sink> Step<'_, S> {
 
 /// Returns how a step ended whose answer has an end.
 fn ended(finish: Finish, said: Answered, output_tokens_max: u32) -> StepEnd {
+    let failed = |reason: &str| StepEnd::Failed(with_request(reason.to_owned(), said.request.as_deref()));
     match finish {
         Finish::Calls if said.calls.is_empty() => {
             ended(Finish::Other("tool calls without a call".to_owned()), said, output_tokens_max)
@@ -281,14 +299,14 @@ fn ended(finish: Finish, said: Answered, output_tokens_max: u32) -> StepEnd {
         Finish::WindowFull => {
             let text = "The model's window is full, so the answer is incomplete. Everything above is kept; \
                 compact the session, then choose Continue.";
-            StepEnd::Failed(text.to_owned())
+            failed(text)
         }
         Finish::Withheld => {
             let text = "The provider's content filter stopped the answer. Everything above is saved. Edit your message, or \
                 choose another model.";
-            StepEnd::Failed(text.to_owned())
+            failed(text)
         }
-        Finish::Other(reason) => StepEnd::Failed(format!(
+        Finish::Other(reason) => failed(&format!(
             "The provider ended the answer early ({reason}), so it may be incomplete. Everything above \
              is kept; choose Continue to resume it."
         )),
@@ -307,6 +325,14 @@ async fn read_at_rest<T>(deltas: &mut BoxStream<'static, T>, until: Instant) -> 
     }
     tokio::time::sleep_until(until).await;
     deltas.next().await
+}
+
+/// Appends the provider's request id, which its support asks for, to a message.
+fn with_request(mut message: String, request: Option<&str>) -> String {
+    if let Some(request) = request {
+        message.push_str(&format!(" Request ID: {request}"));
+    }
+    message
 }
 
 /// Says what happened and what to do next.
@@ -331,7 +357,17 @@ fn failure(error: &ProviderError) -> String {
             format!("The provider's answer can't be read: {}", reason(told))
         }
     };
-    format!("{happened}. Everything above is kept; choose Continue to try again.")
+    format!("{happened}. Everything above is kept; choose Continue to try again{}.", when(error))
+}
+
+/// Returns when to try again, if the provider asks for a longer wait than a run allows.
+fn when(error: &ProviderError) -> String {
+    match error {
+        ProviderError::Busy { retry_after: Some(asked), .. } if *asked > retry::ASKED_MAX => {
+            format!(" in {} minutes", asked.as_secs().div_ceil(60))
+        }
+        _ => String::new(),
+    }
 }
 
 fn refused(kind: RefusalKind) -> &'static str {

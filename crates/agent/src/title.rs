@@ -3,8 +3,11 @@
 use futures_util::StreamExt;
 use session::{Prompt, PromptMessage};
 
+use crate::media::Shown;
+use crate::meter::Purpose;
 use crate::model::Model;
-use crate::provider::{Delta, Question};
+use crate::provider::{Delta, Effort, Question};
+use crate::run::Billed;
 use crate::window::{self, Window};
 
 /// Characters of a generated title.
@@ -17,8 +20,8 @@ const TITLE_TOKENS_MAX: u32 = 1_024;
 const ASK: &str = "Give this conversation a title of two to six words, in its own language. \
     Answer with the title alone: no quotes, no full stop.";
 
-/// Thinks of a name. Nothing, when the model gives none that can be used.
-pub(crate) async fn title(model: &Model, prompt: Prompt) -> Option<String> {
+/// Asks the model for a title.
+pub(crate) async fn title(model: &Model, prompt: Prompt) -> Billed<String> {
     let first: Vec<PromptMessage> = prompt.messages.into_iter().take(3).filter_map(short).collect();
     let mut messages = first;
     messages.push(PromptMessage::User(session::Message::text(ASK)));
@@ -29,17 +32,21 @@ pub(crate) async fn title(model: &Model, prompt: Prompt) -> Option<String> {
         messages,
         tools: Vec::new(),
         output_tokens_max: TITLE_TOKENS_MAX.min(model.output_tokens_max),
+        effort: Effort::Lowest,
+        shown: Shown::default(),
     };
-    let mut deltas = model.provider.ask(&question).await.ok()?;
-    let mut said = String::new();
-    while let Some(delta) = deltas.next().await {
-        match delta.ok()? {
-            Delta::Text(text) => said.push_str(&text),
-            Delta::End(_) => return clean(&said),
-            Delta::Reasoning(_) | Delta::Call { .. } | Delta::Part { .. } | Delta::Usage(_) => {}
+    let (mut said, mut counted, mut value) = (String::new(), None, None);
+    if let Ok(mut deltas) = model.ask(&question, Purpose::Title).await.answer {
+        while let Some(Ok(delta)) = deltas.next().await {
+            match delta {
+                Delta::Text(text) => said.push_str(&text),
+                Delta::Usage(usage) => counted = Some(usage),
+                Delta::End(_) => value = clean(&said),
+                Delta::Reasoning(_) | Delta::Call { .. } | Delta::Part { .. } => {}
+            }
         }
     }
-    None
+    Billed { value, usage: counted.map(|usage| model.prices.priced(usage)).unwrap_or_default() }
 }
 
 fn short(message: PromptMessage) -> Option<PromptMessage> {

@@ -1,5 +1,6 @@
 //! How a question travels to a provider and its answer back: over HTTP, or as a test says.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,19 +12,29 @@ use crate::answer::describe;
 use crate::outgoing::Outgoing;
 use crate::provider::{BusyKind, ProviderError, RefusalKind, refusal};
 
-/// Longest wait for the head of a reply: long prompts are read for minutes before the first token.
-const HEAD_MAX: Duration = Duration::from_secs(600);
-
 /// Returns how long the headers of a reply ask to wait. `header` looks one up by its lower-case name.
 pub fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
     refusal::wait_of(header)
+}
+
+/// Most characters of a provider's request id.
+const REQUEST_ID_MAX: usize = 128;
+/// Headers that hold it: at OpenAI and most others, Anthropic, Azure, Mistral and Amazon.
+const REQUEST_ID_HEADERS: [&str; 5] =
+    ["x-request-id", "request-id", "apim-request-id", "mistral-correlation-id", "x-amzn-requestid"];
+
+/// Returns the provider's request id. `header` looks one up by its lower-case name.
+pub fn request_id<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let id = REQUEST_ID_HEADERS.iter().find_map(|name| header(name))?.trim();
+    let is_id = !id.is_empty() && id.len() <= REQUEST_ID_MAX && id.chars().all(|c| c.is_ascii_graphic());
+    is_id.then(|| id.to_owned())
 }
 
 /// One request to a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub url: String,
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(Cow<'static, str>, String)>,
     pub body: String,
 }
 
@@ -32,6 +43,8 @@ pub struct Reply {
     pub status: u16,
     /// How long the provider asks to wait.
     pub retry_after: Option<Duration>,
+    /// The provider's request id.
+    pub request: Option<String>,
     pub body: BoxStream<'static, Result<Bytes, Broken>>,
 }
 
@@ -48,7 +61,7 @@ pub struct Broken(pub String);
 
 /// Carries questions to providers.
 pub trait Transport: Send + Sync + 'static {
-    /// Sends a request and answers with the reply's beginning. Nothing is sent twice.
+    /// Sends a request and answers with the reply's beginning. Nothing is sent twice. The caller limits the wait.
     fn send(&self, request: Request) -> BoxFuture<'static, Result<Reply, ProviderError>>;
 }
 
@@ -67,7 +80,7 @@ impl Transport for HttpTransport {
             }
         };
         for (name, value) in request.headers {
-            sending = sending.header(name, value);
+            sending = sending.header(name.as_ref(), value);
         }
         let sending = sending.body(request.body).send();
         async move {
@@ -77,12 +90,12 @@ impl Transport for HttpTransport {
                 reason: describe(&error.without_url()),
                 retry_after: None,
             };
-            let silent = |_| ProviderError::Silent { seconds: HEAD_MAX.as_secs() };
-            let reply = tokio::time::timeout(HEAD_MAX, sending).await.map_err(silent)?.map_err(busy)?;
-            let retry_after = retry_after(|name| reply.headers().get(name)?.to_str().ok());
+            let reply = sending.await.map_err(busy)?;
+            let header = |name: &str| reply.headers().get(name)?.to_str().ok();
             Ok(Reply {
                 status: reply.status().as_u16(),
-                retry_after,
+                retry_after: retry_after(header),
+                request: request_id(header),
                 body: reply.bytes_stream().map_err(|error| Broken(describe(&error.without_url()))).boxed(),
             })
         }

@@ -3,8 +3,9 @@
 
 use session::{Prompt, PromptMessage, TurnId};
 
+use crate::media::Shown;
 use crate::model::Model;
-use crate::provider::{Question, ToolOffer};
+use crate::provider::{Effort, Question, ToolOffer};
 
 /// Part of the window at which older turns are summarised, and what is left of it then, in percent.
 const FULL_PERCENT: usize = 75;
@@ -62,6 +63,16 @@ impl Window {
     /// limit from refusals may be too low, so only the configured window counts.
     pub(crate) fn takes(self, messages: &[PromptMessage]) -> bool {
         size_bytes(messages) <= self.configured_bytes.saturating_add(self.configured_bytes / 3)
+    }
+
+    /// Returns the window reduced by `bytes`, for content other than messages.
+    pub(crate) fn without(self, bytes: usize) -> Self {
+        Self { bytes: self.bytes.saturating_sub(bytes), ..self }
+    }
+
+    /// Whether messages fit without leaving any out.
+    pub(crate) fn holds(self, messages: &[PromptMessage]) -> bool {
+        size_bytes(messages) <= self.bytes
     }
 
     fn kept_bytes(self) -> usize {
@@ -137,6 +148,8 @@ fn summary_question(mut messages: Vec<PromptMessage>, model: &Model, window: Win
         messages,
         tools: Vec::new(),
         output_tokens_max: SUMMARY_TOKENS_MAX.min(model.output_tokens_max),
+        effort: Effort::Lowest,
+        shown: Shown::default(),
     }
 }
 

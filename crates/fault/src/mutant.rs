@@ -55,6 +55,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant { name: "comments_are_silence", bites: &["c26"] },
     Mutant { name: "retry_doubles_text", bites: &["c27"] },
     Mutant { name: "title_asks_first_model", bites: &["c28"] },
+    Mutant { name: "title_asks_for_ever", bites: &["c29"] },
     Mutant { name: "session_stays_unnamed", bites: &["p19"] },
     Mutant { name: "acknowledge_before_durable", bites: &["p1", "p8"] },
     Mutant { name: "chunk_touches_list", bites: &["p2"] },

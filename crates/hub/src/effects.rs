@@ -4,8 +4,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tracing::Instrument;
 
+use agent::Billed;
 use futures_util::FutureExt;
-use session::{Command, Effect, Progress, RunId, Session, TurnId};
+use session::{Command, Effect, Progress, RequestPurpose, RunId, Session, TurnId};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -47,7 +48,7 @@ impl Writer {
                 }
                 fault::hit("effect.after_cancel_run")?;
             }
-            Effect::SuggestTitle => self.suggest_title(),
+            Effect::SuggestTitle { turn, run } => self.suggest_title(turn, run),
             Effect::CommitMemory(commit) => {
                 fault::hit("memory.before_commit")?;
                 self.commit_memory(commit);
@@ -57,18 +58,23 @@ impl Writer {
         Ok(())
     }
 
-    /// Asks for a name beside everything else. When none comes, the next completed run asks again.
-    fn suggest_title(&self) {
+    /// Requests a title in the background. While one request runs, no other begins.
+    fn suggest_title(&self, turn: TurnId, run: RunId) {
+        let Ok(only) = self.titling.clone().try_acquire_owned() else { return };
         let (runner, mailbox) = (self.shared.runner.clone(), self.sender.downgrade());
         let Session { user, project, .. } = self.state;
         let request =
             PromptRequest { user, project, prompt: session::prompt(&self.state), earlier: self.earlier() };
         crate::spawn::spawn(async move {
-            let Some(title) = runner.title(request).await else { return };
+            let Some(Billed { value, usage }) = runner.title(request).await else { return };
             // A session that nobody holds any more is not opened for its name.
             let Some(mailbox) = mailbox.upgrade() else { return };
-            let (answer, _) = oneshot::channel();
-            drop(mailbox.send(Input::Command { command: Command::SuggestTitle { title }, answer }).await);
+            let bill = Command::BillRequest { turn, run, purpose: RequestPurpose::Title, usage };
+            for command in [bill].into_iter().chain(value.map(|title| Command::SuggestTitle { title })) {
+                let (answer, _) = oneshot::channel();
+                drop(mailbox.send(Input::Command { command, answer }).await);
+            }
+            drop(only);
         });
     }
 

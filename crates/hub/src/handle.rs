@@ -2,7 +2,11 @@
 
 use std::collections::VecDeque;
 
-use session::{Command, RunId, Seq, Session, SessionId, Turn, TurnId, TurnView, View, fold_turn, turn_view};
+use agent::Billed;
+use session::{
+    Command, RequestPurpose, RunId, Seq, Session, SessionId, Turn, TurnId, TurnView, Usage, View, fold_turn,
+    turn_view,
+};
 use store::TurnRow;
 use tokio::sync::oneshot;
 
@@ -88,7 +92,13 @@ impl SessionHandle {
         let Session { user, project, .. } = *state;
         let earlier = EarlierTurns::new(self.hub.shared_store(), session);
         let request = PromptRequest { user, project, prompt, earlier };
-        let Some((summary, through)) = self.hub.shared().runner.summary(request).await else {
+        let newest = state.turns.back().and_then(|turn| Some((turn.id, turn.runs.last()?.id)));
+        let Billed { value, usage } = self.hub.shared().runner.summary(request).await;
+        if let Some((turn, run)) = newest.filter(|_| usage != Usage::default()) {
+            let purpose = RequestPurpose::Summary;
+            self.submit(Command::BillRequest { turn, run, purpose, usage }).await?;
+        }
+        let Some((summary, through)) = value else {
             let reason = "the model gave no summary".to_owned();
             return Err(CommandError::Unavailable { reason });
         };

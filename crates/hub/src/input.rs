@@ -148,6 +148,7 @@ pub(crate) fn ends_run(command: &Command) -> bool {
         | Command::ChooseAnswer { .. }
         | Command::Rename { .. }
         | Command::SuggestTitle { .. }
+        | Command::BillRequest { .. }
         | Command::SetFlag { .. }
         | Command::SetTags { .. }
         | Command::SetProject { .. }

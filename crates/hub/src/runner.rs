@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent::{Agent, Over, Sink, Work};
+use agent::{Agent, Billed, Over, Sink, Work};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use session::{CallNo, Message, Progress, ProjectId, Prompt, RunCause, RunId, SessionId, TurnId, UserId};
@@ -17,12 +17,14 @@ pub trait Runner: Send + Sync + 'static {
     /// failure; when it panics, the run has failed. It is dropped when the run is stopped.
     fn run(&self, request: RunRequest, progress: RunProgress) -> BoxFuture<'static, ()>;
 
-    /// Thinks of a name for a session that has none; nothing when it has no idea.
-    fn title(&self, request: PromptRequest) -> BoxFuture<'static, Option<String>>;
-
-    /// Summarizes a session for the model: the summary, and the last turn that it covers. None if there is no summary.
-    fn summary(&self, _request: PromptRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
+    /// Requests a title for a session that has none. Returns `None` if there is no model to ask.
+    fn title(&self, _request: PromptRequest) -> BoxFuture<'static, Option<Billed<String>>> {
         std::future::ready(None).boxed()
+    }
+
+    /// Summarizes a session for the model: the summary, and the last turn that it covers.
+    fn summary(&self, _request: PromptRequest) -> BoxFuture<'static, Billed<(String, TurnId)>> {
+        std::future::ready(Billed::nothing()).boxed()
     }
 }
 
@@ -39,12 +41,12 @@ impl Runner for Agent {
         .boxed()
     }
 
-    fn title(&self, request: PromptRequest) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, request: PromptRequest) -> BoxFuture<'static, Option<Billed<String>>> {
         let agent = self.clone();
         async move { Self::title(&agent, request.prompt).await }.boxed()
     }
 
-    fn summary(&self, request: PromptRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
+    fn summary(&self, request: PromptRequest) -> BoxFuture<'static, Billed<(String, TurnId)>> {
         let agent = self.clone();
         async move { Self::summary(&agent, request.prompt, &request.earlier).await }.boxed()
     }

@@ -13,7 +13,7 @@ use session::{
     SessionId, SlotNo,
 };
 use store::{Append, AppendError, Claim, ClaimError, Claiming, Snapshot, StoreError, Urgency};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::changes::{self, Change, Line};
@@ -72,6 +72,8 @@ pub(crate) struct Writer {
     pub(crate) followers: Followers,
     pub(crate) worker: Option<Worker>,
     pub(crate) healing: bool,
+    /// Held while a title is requested: one request at a time.
+    pub(crate) titling: Arc<Semaphore>,
     /// Whether an interrupted run may resume, or a waiting message start, once the inputs that came first are served.
     pub(crate) proceeds: bool,
     /// When journals are looked at again while someone follows.
@@ -138,6 +140,7 @@ pub(crate) async fn run(
         followers: Followers::default(),
         worker: None,
         healing: false,
+        titling: Arc::new(Semaphore::new(1)),
         proceeds: false,
         look_again: Instant::now() + LOOK_AGAIN,
         leaving: Leaving::default(),

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use agent::{Agent, Model, RunLimits, Tool, World};
+use agent::media::MediaReader;
+use agent::{Agent, Billed, Model, RunLimits, Tool, World};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{PromptRequest, RunProgress, RunRequest, Runner};
@@ -20,7 +21,10 @@ pub(crate) struct Answering {
     pub(crate) people: Arc<People>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) world: Arc<dyn World>,
+    pub(crate) media: Arc<MediaReader>,
     pub(crate) limits: RunLimits,
+    /// The name of the model for titles and summaries, if the operator named one.
+    pub(crate) background: Option<String>,
 }
 
 impl Answering {
@@ -50,10 +54,14 @@ impl Answering {
                 }
             }
         }
+        let background = self.background.as_ref();
+        let background = background.and_then(|name| models.iter().find(|model| model.name == *name).cloned());
         Ok(Agent {
             models,
+            background,
             tools: self.tools.clone(),
             world: self.world.clone(),
+            media: self.media.clone(),
             limits: self.limits,
             instructions: self.instructions(project),
         })
@@ -80,17 +88,17 @@ impl Runner for Answering {
         }
     }
 
-    fn title(&self, request: PromptRequest) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, request: PromptRequest) -> BoxFuture<'static, Option<Billed<String>>> {
         match self.agent(request.user, request.project, request.prompt.model().is_some()) {
             Ok(agent) => Runner::title(&agent, request),
             Err(_) => std::future::ready(None).boxed(),
         }
     }
 
-    fn summary(&self, request: PromptRequest) -> BoxFuture<'static, Option<(String, TurnId)>> {
+    fn summary(&self, request: PromptRequest) -> BoxFuture<'static, Billed<(String, TurnId)>> {
         match self.agent(request.user, request.project, request.prompt.model().is_some()) {
             Ok(agent) => Runner::summary(&agent, request),
-            Err(_) => std::future::ready(None).boxed(),
+            Err(_) => std::future::ready(Billed::nothing()).boxed(),
         }
     }
 }

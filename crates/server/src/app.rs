@@ -106,7 +106,9 @@ impl Server {
             people: people.clone(),
             tools: agent::tool::built_in(),
             world: Arc::new(Outside { store: store.clone() }),
+            media: Arc::default(),
             limits: config.run_limits(),
+            background: config.background_model.clone(),
         };
         let mut of_hub = hub::Settings::new(config.data.join("spool"));
         of_hub.after_interruption = settings.resume_policy();

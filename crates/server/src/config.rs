@@ -3,6 +3,7 @@
 mod openid;
 mod platforms;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use store::sqlite::OpenStoreError;
 use utoipa::ToSchema;
 
 use crate::file::make_private;
-use crate::models::KnownModel;
+use crate::models::{HeaderConfig, KnownModel};
 
 pub(crate) use openid::{OpenIdConfig, RoleConfig};
 pub(crate) use platforms::{PlatformConfig, PlatformKind};
@@ -65,6 +66,9 @@ pub(crate) struct Config {
     /// Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
     #[serde(default = "trash_days")]
     pub(crate) trash_days: u32,
+    /// The model for titles and summaries. If left out, the model that answers a session writes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) background_model: Option<String>,
     #[serde(default)]
     pub(crate) run: RunConfig,
     #[serde(default)]
@@ -200,6 +204,24 @@ pub(crate) struct ModelConfig {
     pub(crate) input_price: Option<f64>,
     /// Price per million output tokens; that of a known model if left out.
     pub(crate) output_price: Option<f64>,
+    /// Headers to add to every request.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) headers: BTreeMap<String, HeaderConfig>,
+    /// Query parameters to add to every request.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) query: BTreeMap<String, String>,
+    /// Fields to set in the body of every request, as a JSON merge patch.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub(crate) fields: serde_json::Map<String, serde_json::Value>,
+    /// The URL of an HTTP proxy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) proxy: Option<String>,
+    /// Certificate authorities to trust in addition to the system's: a file, or PEM text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) certificate: Option<String>,
+    /// Overrides of what is known about the model; docs/configuration.md lists the fields.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub(crate) accepts: serde_json::Map<String, serde_json::Value>,
 }
 
 impl ModelConfig {
@@ -221,6 +243,12 @@ impl ModelConfig {
             silence_seconds: silence_seconds(),
             input_price: None,
             output_price: None,
+            headers: BTreeMap::new(),
+            query: BTreeMap::new(),
+            fields: serde_json::Map::new(),
+            proxy: None,
+            certificate: None,
+            accepts: serde_json::Map::new(),
         }
     }
 }
@@ -307,6 +335,7 @@ impl Default for Config {
             suspend_active_within_seconds: 0,
             drain_seconds: drain_seconds(),
             trash_days: trash_days(),
+            background_model: None,
             run: RunConfig::default(),
             models: Vec::new(),
             openid: Vec::new(),
@@ -408,6 +437,7 @@ impl Config {
             if !(model.url.starts_with("http://") || model.url.starts_with("https://")) {
                 bail!("the url of model `{}` is not one: {}", model.name, model.url);
             }
+            crate::models::check_options(model).with_context(|| format!("model `{}`", model.name))?;
             if u64::from(model.output_tokens_max) >= model.window_tokens {
                 bail!(
                     "model `{}`: an answer of {} tokens does not fit a window of {}",

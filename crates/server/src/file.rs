@@ -11,14 +11,15 @@ use std::path::{Path, PathBuf};
 /// When it could not be written.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
-    if let Some(folder) = path.parent() {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder {
         make_private(folder)?;
     }
     let mut file = fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&aside, path)?;
-    path.parent().map_or(Ok(()), |folder| fs::File::open(folder)?.sync_all())
+    fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Every file below a folder, by its path in it, with its size. What cannot be read, or goes meanwhile, is left out.

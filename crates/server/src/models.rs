@@ -3,6 +3,7 @@
 mod catalog;
 mod listing;
 mod offered;
+mod options;
 mod presets;
 mod trying;
 
@@ -10,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{
-    AnswerLimits, ApiKey, Density, Dialect, KeySource, LearnedDialect, Model, Outgoing, Prices, Provider,
-    Transport, Wire,
+    AnswerLimits, ApiKey, ClientOptions, Density, Dialect, HttpTransport, KeySource, LearnedDialect, Model,
+    Outgoing, Prices, Provider, Transport, Wire,
 };
 use anyhow::{Context, bail};
 
@@ -21,6 +22,7 @@ use crate::vault::{NamedSecret, Vault};
 pub(crate) use catalog::KnownModel;
 pub(crate) use listing::{KeyRejected, ListedModel, list};
 pub(crate) use offered::{ChangeError, NamedIn, NewKey, Offer, Offered, kept};
+pub(crate) use options::{HeaderConfig, ModelOptions, check as check_options};
 pub(crate) use presets::{PRESETS, Preset};
 pub(crate) use trying::try_out;
 
@@ -33,13 +35,31 @@ pub(crate) fn make(
     transport: &Arc<dyn Transport>,
     vault: &Arc<Vault>,
 ) -> anyhow::Result<Model> {
-    let key = key_source(config, Some(vault)).with_context(|| format!("model `{}`", config.name))?;
-    Ok(make_with(config, key, transport))
+    let named = || format!("model `{}`", config.name);
+    let key = key_source(config, Some(vault)).with_context(named)?;
+    make_with(config, key, transport, vault).with_context(named)
 }
 
-/// The same with a key that is known.
-fn make_with(config: &ModelConfig, key: Option<Arc<dyn KeySource>>, transport: &Arc<dyn Transport>) -> Model {
-    Model {
+/// Makes the model with this key. Its requests use `transport`, unless it has a proxy or certificate of its own.
+fn make_with(
+    config: &ModelConfig,
+    key: Option<Arc<dyn KeySource>>,
+    transport: &Arc<dyn Transport>,
+    vault: &Arc<Vault>,
+) -> anyhow::Result<Model> {
+    let client = options::client(config)?;
+    let transport = match client == ClientOptions::default() {
+        true => transport.clone(),
+        false => Arc::new(HttpTransport(Outgoing::with([config.url.as_str()], &client)?)),
+    };
+    let mut dialect = Dialect::of(&config.url, &config.model);
+    if let Some(known) = KnownModel::find(&config.url, &config.model) {
+        dialect.pictures = known.pictures;
+        dialect.documents = known.documents;
+    }
+    let dialect = dialect.overridden(&config.accepts);
+    let options = options::request(config, Some(vault))?;
+    Ok(Model {
         name: config.name.clone(),
         id: config.model.clone(),
         provider: Provider {
@@ -47,20 +67,21 @@ fn make_with(config: &ModelConfig, key: Option<Arc<dyn KeySource>>, transport: &
             url: config.url.clone(),
             key,
             takes_prefix: config.takes_prefix,
-            transport: transport.clone(),
+            transport,
             limits: AnswerLimits {
                 first_byte_max: Duration::from_secs(config.first_byte_seconds),
                 silence_max: Duration::from_secs(config.silence_seconds),
                 ..AnswerLimits::default()
             },
-            dialect: LearnedDialect::new(Dialect::of(&config.url, &config.model)),
+            dialect: LearnedDialect::new(dialect.map_err(anyhow::Error::msg)?),
+            options,
         },
         window_tokens: config.window_tokens,
         output_tokens_max: config.output_tokens_max,
         prices: prices(config),
         uses_tools: config.tools,
         density: Density::default(),
-    }
+    })
 }
 
 /// The prices of a model: those of its configuration, otherwise those of the catalog. Cached input has a price of its own
@@ -116,6 +137,7 @@ fn models_request(
     outgoing: &Outgoing,
     config: &ModelConfig,
     key: Option<&ApiKey>,
+    vault: Option<&Arc<Vault>>,
 ) -> anyhow::Result<reqwest::RequestBuilder> {
     let wire = wire(config);
     let mut url = agent::endpoint(wire, &config.url, "models");
@@ -124,9 +146,18 @@ fn models_request(
         let separator = if url.contains('?') { '&' } else { '?' };
         url.push_str(&format!("{separator}limit={}", listing::LISTED_MAX));
     }
-    let request = outgoing.request(reqwest::Method::GET, &url)?;
-    let headers = agent::headers(wire, &config.url, key);
-    Ok(headers.into_iter().fold(request, |request, (name, value)| request.header(name, value)))
+    let options = options::request(config, vault)?;
+    let request = outgoing.request(reqwest::Method::GET, &options.add_query(url))?;
+    let headers = options.complete(agent::headers(wire, &config.url, key)).map_err(anyhow::Error::msg)?;
+    Ok(headers.into_iter().fold(request, |request, (name, value)| request.header(name.as_ref(), value)))
+}
+
+/// The client for the requests of one model.
+///
+/// # Errors
+/// Returns an error if its proxy or certificate can't be used.
+fn outgoing(config: &ModelConfig) -> anyhow::Result<Outgoing> {
+    Ok(Outgoing::with([config.url.as_str()], &options::client(config)?)?)
 }
 
 /// What a provider answers when it is asked for its models.
@@ -145,8 +176,8 @@ pub(crate) async fn ask_provider(
     patience: Duration,
 ) -> anyhow::Result<ProviderReply> {
     let key = configured_key(config, vault)?;
-    let outgoing = Outgoing::new([config.url.as_str()])?;
-    let reply = models_request(&outgoing, config, key.as_ref())?.timeout(patience).send().await?;
+    let reply =
+        models_request(&outgoing(config)?, config, key.as_ref(), vault)?.timeout(patience).send().await?;
     let date =
         reply.headers().get(reqwest::header::DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
     Ok(ProviderReply { status: reply.status().as_u16(), date })

@@ -3,8 +3,8 @@
 use crate::chat::ResumeReason;
 use crate::delivery::DeliveryStep;
 use crate::event::{
-    CommitOutcome, Event, Flag, InterruptReason, Message, Outcome, PostMode, ProviderPart, RetryReason,
-    RunEnd, Usage,
+    CommitOutcome, Event, Flag, InterruptReason, Message, Outcome, PostMode, ProviderPart, RequestPurpose,
+    RetryReason, RunEnd, Usage,
 };
 use crate::id::{CallNo, MessageKey, Owner, ProjectId, RunId, Seq, SessionId, TurnId, UserId};
 
@@ -43,6 +43,8 @@ pub enum Command {
     Rename { title: String },
     /// Suggest a name; a person's name beats it.
     SuggestTitle { title: String },
+    /// Add the usage of a request outside of runs to that of a run that has ended.
+    BillRequest { turn: TurnId, run: RunId, purpose: RequestPurpose, usage: Usage },
     /// Pin, archive or trash the session, or undo that.
     SetFlag { flag: Flag, on: bool },
     /// Give the session these tags and no others.

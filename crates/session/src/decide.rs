@@ -10,7 +10,7 @@ use crate::id::{Owner, RunId, Seq, SessionId, SlotNo, Time, TurnId};
 use crate::limits::{
     ATTACHMENTS_MAX, MESSAGE_BYTES_MAX, QUEUE_MAX, QUEUE_MIB_MAX, RECOVERY_ATTEMPTS_MAX,
     RECOVERY_UNUSED_LOOKS, RUNS_PER_ANSWER_MAX, SESSION_IDS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_BYTES_MAX,
-    TITLE_TURNS_MAX,
+    TITLE_REQUESTS_MAX, TITLE_TURNS_MAX,
 };
 use crate::memory::Segment;
 use crate::organise::checked_tags;
@@ -204,6 +204,9 @@ pub fn decide(session: &Session, command: Command, context: &Context) -> Result<
             if !named || fault::planted("title_overwrites_name") {
                 plan.push(Event::TitleGenerated { title: checked_title(title)? });
             }
+        }
+        Command::BillRequest { turn, run, purpose, usage } => {
+            plan.push(Event::RequestBilled { turn, run, purpose, usage });
         }
         Command::SetFlag { flag, on } => {
             plan.push(Event::FlagSet { flag, on });
@@ -633,8 +636,10 @@ impl<'a> Plan<'a> {
                 self.end(turn.id, run, RunEnd::Completed);
                 let turns = self.session.turns_before + self.session.turns.len() as u64;
                 let unnamed = matches!(self.session.title, None | Some(Title::Provisional(_)));
-                if unnamed && turns <= TITLE_TURNS_MAX {
-                    self.decision.effects.push(Effect::SuggestTitle);
+                let requested = self.session.titles_requested;
+                let may_ask = requested < TITLE_REQUESTS_MAX || fault::planted("title_asks_for_ever");
+                if unnamed && turns <= TITLE_TURNS_MAX && may_ask {
+                    self.decision.effects.push(Effect::SuggestTitle { turn: turn.id, run });
                 }
                 self.start_next();
             }

@@ -9,8 +9,8 @@ pub enum Effect {
     StartRun { turn: TurnId, run: RunId },
     /// Take the run's worker away; the run has ended in the log already.
     CancelRun { run: RunId },
-    /// Let the agent think of a name for the session, which has none.
-    SuggestTitle,
+    /// Ask the model of `run` for a title of the session, which has none.
+    SuggestTitle { turn: TurnId, run: RunId },
     /// Hand what is owed to its owner. The key is the same each time the same generations are handed over.
     CommitMemory(MemoryCommit),
     /// Let go of what is held open for an owner, who is not this session's any more.

@@ -143,6 +143,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request: Option<String>,
     },
+    /// A request for a title or a summary ended, outside of any run. Its usage counts towards `run`, which ended before.
+    RequestBilled { turn: TurnId, run: RunId, purpose: RequestPurpose, usage: Usage },
     /// The run ended: its seal. Nothing of it follows but what was healed from its spool.
     RunEnded { turn: TurnId, run: RunId, end: RunEnd },
 
@@ -488,6 +490,23 @@ impl Variants for RetryReason {
     const NAMES: &'static [&'static str] = &["rate_limit", "overloaded", "network", "silent", "cut"];
 }
 
+/// The purpose of a request outside of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RequestPurpose {
+    Title,
+    /// A person asked to compact the session.
+    Summary,
+    /// A variant of a newer version, kept as it was written.
+    #[serde(untagged)]
+    Other(#[serde(deserialize_with = "unknown::<RequestPurpose, _>")] serde_json::Value),
+}
+
+impl Variants for RequestPurpose {
+    const NAMES: &'static [&'static str] = &["title", "summary"];
+}
+
 /// What a step used, as the provider counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -623,6 +642,7 @@ impl Event {
             | Self::SessionBranched { .. }
             | Self::SessionRenamed { .. }
             | Self::TitleGenerated { .. }
+            | Self::RequestBilled { .. }
             | Self::FlagSet { .. }
             | Self::TagsSet { .. }
             | Self::ProjectSet { .. }

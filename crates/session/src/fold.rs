@@ -2,7 +2,9 @@
 
 use crate::chat::ResumeMark;
 use crate::entry::Entry;
-use crate::event::{Event, Flag, Message, PostMode, RecoveryOutcome, RunCause, RunEnd, Usage};
+use crate::event::{
+    Event, Flag, Message, PostMode, RecoveryOutcome, RequestPurpose, RunCause, RunEnd, Usage,
+};
 use crate::id::{CallNo, RunId, SessionId, SlotNo, Time, TurnId};
 use crate::limits::{
     ANSWERS_PER_TURN_MAX, PROVISIONAL_TITLE_CHARS_MAX, PROVISIONAL_TITLE_CHARS_MIN, RUN_BYTES,
@@ -78,7 +80,8 @@ pub fn fold_turn<'a>(turn: TurnId, entries: impl IntoIterator<Item = &'a Entry>)
             | Event::RunEnded { turn: of, .. }
             | Event::AnswerChosen { turn: of, .. }
             | Event::RecoveryAttempted { turn: of, .. }
-            | Event::RecoverySettled { turn: of, .. } => *of == turn,
+            | Event::RecoverySettled { turn: of, .. }
+            | Event::RequestBilled { turn: of, .. } => *of == turn,
             Event::StepStarted { run, .. }
             | Event::TextAdded { run, .. }
             | Event::ReasoningAdded { run, .. }
@@ -157,6 +160,7 @@ pub fn moves_activity(event: &Event) -> bool {
         // A run that a crash ended is closed by maintenance, not by anyone's doing.
         Event::RunEnded { end, .. } => !matches!(end, RunEnd::Interrupted { .. }),
         Event::TitleGenerated { .. }
+        | Event::RequestBilled { .. }
         | Event::FlagSet { .. }
         | Event::TagsSet { .. }
         | Event::ProjectSet { .. }
@@ -299,6 +303,14 @@ fn apply(session: &mut Session, entry: &Entry) {
                     run.last_at = run.last_at.max(time);
                 }
                 apply_output(run, &entry.event, time);
+            }
+        }
+        Event::RequestBilled { run, purpose, usage, .. } => {
+            if *purpose == RequestPurpose::Title {
+                session.titles_requested = session.titles_requested.saturating_add(1);
+            }
+            if let Some(run) = run_mut(session, *run) {
+                run.usage = run.usage.plus(*usage);
             }
         }
         Event::RunEnded { turn, run, end } => {

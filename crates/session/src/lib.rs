@@ -53,7 +53,7 @@ pub use effect::{Effect, MemoryCommit};
 pub use entry::{Damage, Entry, Hash, Link, hex};
 pub use event::{
     Attachment, CallStatus, CommitOutcome, Event, Fingerprint, Flag, InterruptReason, Message, Outcome,
-    PostMode, ProviderPart, RecoveryOutcome, RetryReason, RunCause, RunEnd, Usage,
+    PostMode, ProviderPart, RecoveryOutcome, RequestPurpose, RetryReason, RunCause, RunEnd, Usage,
 };
 pub use fold::{
     fold, fold_turn, interrupted_in_a_row, moves_activity, need_after, provisional_title, refill, run_text,

@@ -76,3 +76,6 @@ pub const PROMPT_RESULT_BYTES_MAX: usize = 64 * 1024;
 
 /// The number of first turns after which a model is asked for a missing title. Later turns do not ask again.
 pub const TITLE_TURNS_MAX: u64 = 2;
+
+/// The most requests for a title in one session.
+pub const TITLE_REQUESTS_MAX: u32 = 2;

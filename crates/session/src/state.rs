@@ -32,6 +32,9 @@ pub struct Session {
     #[serde(default)]
     pub origin: Option<SessionId>,
     pub title: Option<Title>,
+    /// The number of requests for a title.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub titles_requested: u32,
     pub pinned: bool,
     pub archived: bool,
     pub trashed: bool,
@@ -75,7 +78,7 @@ pub struct Session {
 
 /// The shape of a stored state. It rises with every change of what the fold leaves in the state, because a state of before
 /// lacks what today's fold would have put there. `fixtures/state.txt` is the shape that it stands for.
-pub const SHAPE: u32 = 8;
+pub const SHAPE: u32 = 9;
 
 /// Why a session waits for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -259,6 +262,11 @@ pub struct Undone {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none_yet(times: &u32) -> bool {
+    *times == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -281,6 +289,7 @@ impl Default for Session {
             after: None,
             origin: None,
             title: None,
+            titles_requested: 0,
             pinned: false,
             archived: false,
             trashed: false,

@@ -436,7 +436,8 @@ impl TurnIndex {
             Event::RunEnded { turn, .. }
             | Event::AnswerChosen { turn, .. }
             | Event::RecoveryAttempted { turn, .. }
-            | Event::RecoverySettled { turn, .. } => self.reach(*turn, entry.seq),
+            | Event::RecoverySettled { turn, .. }
+            | Event::RequestBilled { turn, .. } => self.reach(*turn, entry.seq),
             Event::TurnsUndone { from, .. } => self.hide(*from, entry.seq),
             Event::TurnsPutBack { from } => self.put_back(*from),
             Event::SessionCleared {} => self.hide_after(Seq(0), entry.seq),

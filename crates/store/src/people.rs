@@ -34,7 +34,7 @@ use crate::sqlite::{Fault, wal};
 pub use credentials::{Credential, NewCredential};
 pub use drafts::Draft;
 pub use gateway::{GatewayPairing, GatewayPeer, GatewayTaken, PAIRING_LASTS_MICROS};
-pub use models::{KeptModel, MODELS_MAX};
+pub use models::{KeptModel, MODELS_MAX, SealedOptions};
 pub use passkeys::{PASSKEYS_MAX, Passkey};
 pub use preferences::Preferences;
 pub use projects::{PROJECTS_MAX, Project, ProjectChange};

@@ -1,13 +1,15 @@
 //! An agent that does what a script says: the stand-in for a model in tests of everything but models.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use agent::Billed;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{RunOver, RunProgress, RunRequest, Runner};
 use session::event::CallStatus;
-use session::{CallNo, Outcome, Progress};
+use session::{CallNo, Outcome, Progress, Usage};
 use tokio::sync::{Semaphore, watch};
 
 /// A place where a script waits until the test lets it go on.
@@ -172,12 +174,20 @@ impl Script {
 pub struct ScriptedAgent {
     scripts: Mutex<VecDeque<Script>>,
     requests: Mutex<Vec<RunRequest>>,
+    /// The usage of each request for a title. If `None`, there is no model to ask for one.
+    pub title_usage: Mutex<Option<Usage>>,
+    titles: AtomicU32,
 }
 
 impl ScriptedAgent {
     /// Adds a script for the next run that has none.
     pub fn add(&self, script: Script) {
         self.scripts.lock().unwrap_or_else(PoisonError::into_inner).push_back(script);
+    }
+
+    /// The number of requests for a title.
+    pub fn titles(&self) -> u32 {
+        self.titles.load(Ordering::Relaxed)
     }
 
     /// What the runs so far were given.
@@ -198,8 +208,10 @@ impl Runner for ScriptedAgent {
         .boxed()
     }
 
-    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<String>> {
-        std::future::ready(None).boxed()
+    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<Billed<String>>> {
+        let usage = *self.title_usage.lock().unwrap_or_else(PoisonError::into_inner);
+        self.titles.fetch_add(u32::from(usage.is_some()), Ordering::Relaxed);
+        std::future::ready(usage.map(|usage| Billed { value: None, usage })).boxed()
     }
 }
 

@@ -26,7 +26,7 @@ pub struct Reply {
 }
 
 impl Client {
-    fn connect(&self, method: &str, path: &str, headers: &str, body: &str) -> anyhow::Result<TcpStream> {
+    fn connect(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> anyhow::Result<TcpStream> {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port))?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(PATIENCE))?;
@@ -37,7 +37,7 @@ impl Client {
              content-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n"
         );
         socket.write_all(head.as_bytes())?;
-        socket.write_all(body.as_bytes())?;
+        socket.write_all(body)?;
         Ok(socket)
     }
 
@@ -61,7 +61,7 @@ impl Client {
         headers: &str,
         body: &Value,
     ) -> anyhow::Result<(u16, Vec<u8>)> {
-        whole_reply(self.connect(method, path, headers, &body.to_string())?)
+        whole_reply(self.connect(method, path, headers, body.to_string().as_bytes())?)
     }
 
     /// Asks something that must be done.
@@ -74,6 +74,20 @@ impl Client {
             bail!("{method} {path}: {} {}", reply.status, reply.body);
         }
         Ok(reply.body)
+    }
+
+    /// Uploads a file and returns the attachment for a message.
+    ///
+    /// # Errors
+    /// Returns an error if the upload fails.
+    pub fn attach(&self, name: &str, media_type: &str, bytes: &[u8]) -> anyhow::Result<Value> {
+        let (status, reply) = whole_reply(self.connect("POST", "/attachments", "", bytes)?)?;
+        let kept: Value = serde_json::from_slice(&reply)?;
+        anyhow::ensure!((200..300).contains(&status), "POST /attachments: {status} {kept}");
+        let size_bytes = bytes.len();
+        Ok(
+            serde_json::json!({ "name": name, "media_type": media_type, "blob": kept["blob"], "size_bytes": size_bytes }),
+        )
     }
 
     /// Makes a session.
@@ -111,7 +125,7 @@ impl Client {
     }
 
     fn follow_from(&self, session: &str, cursor: &str) -> anyhow::Result<Stream> {
-        let mut socket = self.connect("GET", &format!("/sessions/{session}/events"), cursor, "")?;
+        let mut socket = self.connect("GET", &format!("/sessions/{session}/events"), cursor, b"")?;
         let mut head = Vec::new();
         let mut byte = [0];
         while !head.ends_with(b"\r\n\r\n") {

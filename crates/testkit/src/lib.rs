@@ -11,6 +11,7 @@ pub mod crash;
 #[cfg(feature = "inject")]
 pub mod cuts;
 pub mod dice;
+pub mod live;
 pub mod longlife;
 pub mod memory;
 pub mod platform_suite;

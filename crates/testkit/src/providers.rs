@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{
-    AnswerLimits, Broken, BusyKind, Delta, Finish, LearnedDialect, Provider, ProviderError, Question,
-    RefusalKind, Reply, Request, Transport, Wire,
+    AnswerLimits, Broken, BusyKind, Delta, Effort, Finish, LearnedDialect, Provider, ProviderError, Question,
+    RefusalKind, Reply, Request, RequestOptions, Transport, Wire,
 };
 use anyhow::{Context, bail, ensure};
 use bytes::Bytes;
@@ -143,6 +143,7 @@ impl Fixture {
             transport: Arc::new(transport),
             limits: AnswerLimits::default(),
             dialect: LearnedDialect::default(),
+            options: RequestOptions::default(),
         };
         let question = Question {
             model: "m".to_owned(),
@@ -150,9 +151,11 @@ impl Fixture {
             messages: vec![PromptMessage::User(Message::text("?"))],
             tools: Vec::new(),
             output_tokens_max: 100,
+            effort: Effort::Default,
+            shown: agent::media::Shown::default(),
         };
         let mut read = Read::default();
-        let mut deltas = match provider.ask(&question).await {
+        let mut deltas = match provider.ask(&question).await.answer {
             Ok(deltas) => deltas,
             Err(error) => {
                 read.end = end_of(&error);
@@ -202,7 +205,8 @@ impl Transport for OneReply {
                 .map(|(_, value)| value.as_str())
         };
         let retry_after = agent::transport::retry_after(header);
-        std::future::ready(Ok(Reply { status: self.fixture.status, retry_after, body })).boxed()
+        std::future::ready(Ok(Reply { status: self.fixture.status, retry_after, request: None, body }))
+            .boxed()
     }
 }
 

@@ -37,6 +37,11 @@ impl Report {
         println!("# {text}");
     }
 
+    /// Whether a figure fell short so far.
+    pub fn has_failures(&self) -> bool {
+        !self.short.is_empty()
+    }
+
     /// Prints the verdict and says whether everything reached its goal.
     #[expect(clippy::print_stdout, reason = "figures are printed for people and CI")]
     pub fn verdict(&self, name: &str) -> bool {

@@ -4,13 +4,24 @@
 //! | file | question |
 //! | --- | --- |
 //! | `table.rs` | which providers are there, and what does each insist on? |
-//! | `rules.rs` | what is checked, and in which words is it refused? |
+//! | `rules.rs` | which requests are refused, and with which message? |
 //! | `responses.rs` | what differs in the Responses format? |
-//! | `speech.rs` | what is answered, and how is it streamed? |
+//! | `speech.rs` | which answers are given, and how are they streamed? |
+//! | `bill.rs` | which usage does an answer report, and how much of it was cached? |
+//! | `listing.rs` | which models does a provider list, and with which details? |
 //! | `serve.rs` | how does a released binary reach them without leaving this machine? |
 //! | `stories.rs` | what does a person do with each of them? |
+//! | `ability.rs` | which abilities does that show? |
+//! | `lacks.rs` | which provider lacks which abilities, and why? |
+//! | `page.rs` | what does `docs/providers.md` say about them? |
 //! | `search.rs` | is there a history after which no message can succeed? |
 
+pub mod ability;
+mod bill;
+mod lacks;
+mod listing;
+pub mod page;
+pub mod pictures;
 pub(crate) mod responses;
 pub mod rules;
 #[cfg(feature = "inject")]
@@ -24,7 +35,7 @@ use agent::Wire;
 use serde_json::{Value, json};
 
 use self::rules::{Breach, Check, Rule};
-use self::speech::Speech;
+use self::speech::{Calls, Speech, Thinks};
 pub use self::table::PROVIDERS;
 
 /// Bytes of instructions, tools and messages that every model here reads.
@@ -77,7 +88,7 @@ pub struct TooLong {
     pub in_stream: bool,
 }
 
-/// What a server does with a request.
+/// A server's reaction to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reaction {
     Refuses {
@@ -114,7 +125,7 @@ impl Strict {
         if self.is_local() { format!("http://127.0.0.1:{port}{}", self.base) } else { self.base.to_owned() }
     }
 
-    /// Whether it runs on the machine of the one who asks.
+    /// Whether it runs on the user's machine.
     pub fn is_local(&self) -> bool {
         self.base.starts_with('/')
     }
@@ -143,6 +154,21 @@ impl Strict {
         !self.rules.iter().any(|rule| rule.check == Check::NoTools)
     }
 
+    /// Whether the model thinks, visibly or in a signature.
+    pub fn thinks(&self) -> bool {
+        self.speech.thinks != Thinks::Never || self.speech.calls == Calls::Signed
+    }
+
+    /// Whether thinking must come back with the calls that followed it.
+    pub fn wants_thinking_back(&self) -> bool {
+        self.rules.iter().any(|rule| {
+            matches!(
+                rule.check,
+                Check::ReasoningBack { .. } | Check::SignatureBack | Check::ListBack(_) | Check::ThinkingBack
+            )
+        })
+    }
+
     /// Checks a request and answers it, or refuses it.
     pub fn react(&self, body: &str) -> Reaction {
         let Ok(body) = serde_json::from_str::<Value>(body) else {
@@ -152,6 +178,9 @@ impl Strict {
             let words =
                 format!("The model `{}` does not exist or you do not have access to it.", body["model"]);
             return self.refuse(&Breach { status: 404, code: "model_not_found", ..Breach::of(words) });
+        }
+        if let Some(breach) = self.refuses_picture(&body) {
+            return self.refuse(&breach);
         }
         let body = if self.wire == Wire::Responses { responses::with_messages(&body) } else { body };
         if let Some(breach) = self.rules.iter().find_map(|rule| rule.breach(self, &body)) {
@@ -214,7 +243,7 @@ impl Strict {
     }
 }
 
-/// Bytes of what a model reads of a request.
+/// Returns the bytes of a request that the model reads.
 pub(crate) fn prompt_bytes(body: &Value) -> usize {
     let of = |field: &str| if body[field].is_null() { 0 } else { body[field].to_string().len() };
     of("messages") + of("system") + of("tools")

@@ -12,6 +12,7 @@ use anyhow::{Context, bail};
 use judge::play::ASKED_MODEL;
 
 use crate::dice::Dice;
+use crate::live;
 use crate::report::Report;
 
 /// How long a server may take until it is ready. Only a failing trial waits this long.
@@ -195,6 +196,10 @@ impl Setup {
         let mut command = Command::new(&self.binary);
         command.arg("--config").arg(self.config()).env("HOME", &self.home).env("EVERTURN_LOG", "warn");
         command.env_remove("EVERTURN_TOKEN").env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
+        // The server would read them as fields of its configuration.
+        for name in live::OWN_VARIABLES {
+            command.env_remove(name);
+        }
         command
     }
 

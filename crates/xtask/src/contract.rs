@@ -17,7 +17,7 @@ use crate::report::{Report, Standing};
 use crate::workspace_root;
 
 /// The groups of rules with their sizes, in the order of `docs/contract.md`.
-const GROUPS: [(&str, u32); 5] = [("R", 8), ("M", 18), ("C", 28), ("G", 33), ("P", 19)];
+const GROUPS: [(&str, u32); 5] = [("R", 8), ("M", 18), ("C", 29), ("G", 33), ("P", 19)];
 
 /// Rules whose product code is still to come: they may lack tests, and the report says so.
 const OWED: [&str; 0] = [];

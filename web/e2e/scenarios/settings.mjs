@@ -69,6 +69,48 @@ export const settings = {
     await world.ask("DELETE", "/models/third");
   },
 
+  async options_of_a_model(world) {
+    const url = `http://127.0.0.1:${world.modelPort}/v1`;
+    const headers = { "x-team": "birds", "x-token": "a-header-that-is-never-shown" };
+    const body = { provider: "openai", url, model: "scripted", options: { headers, input_price: 2.5 } };
+    await world.ask("PUT", "/models/fourth", body);
+    const kept = async () => {
+      const { models } = await world.ask("GET", "/models");
+      return models.find(({ name }) => name === "fourth").options;
+    };
+    const page = await world.page();
+    await page.goto(`${world.origin}/settings/models`);
+    const change = () => page.getByRole("button", { name: "Change fourth" }).click();
+    const save = () => page.getByRole("button", { name: "Save", exact: true }).click();
+    const saved = () => page.getByRole("button", { name: "Change fourth" }).waitFor();
+    const text = (label) => page.getByRole("textbox", { name: label });
+
+    await change();
+    assert.equal(await text(/^Headers/).inputValue(), "x-team: ••••\nx-token: ••••");
+    await save();
+    await saved();
+    assert.deepEqual(await kept(), { headers: { "x-team": null, "x-token": null }, input_price: 2.5 });
+
+    await change();
+    await text(/^Headers/).fill("x-token: ••••\nx-new");
+    await text(/^Request fields/).fill('{"temperature": 0.2, "user": null}');
+    await page.getByText("Advanced", { exact: true }).click();
+    await save();
+    await page.getByRole("alert").filter({ hasText: "Line 2 of the headers has no colon" }).waitFor();
+    await until("the field is shown", () => text(/^Headers/).evaluate((it) => it === document.activeElement));
+    await text(/^Headers/).fill("x-token: ••••\nx-new: 1");
+    await text(/^Proxy/).fill("ftp://proxy.example");
+    await save();
+    await page.getByRole("alert").filter({ hasText: "The proxy must be an `http` or `https` URL" }).waitFor();
+    await text(/^Proxy/).fill("");
+    await save();
+    await saved();
+    const fields = { temperature: 0.2, user: null };
+    assert.deepEqual(await kept(), { headers: { "x-new": null, "x-token": null }, fields, input_price: 2.5 });
+    assert.ok(!(await page.content()).includes(headers["x-token"]));
+    await world.ask("DELETE", "/models/fourth");
+  },
+
   async a_model_that_does_not_answer(world) {
     const page = await world.page();
     await page.goto(`${world.origin}/settings/models`);

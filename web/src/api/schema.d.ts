@@ -2148,6 +2148,14 @@ export interface components {
                 wait_ms: number;
             };
         } | {
+            /** @description A request for a title or a summary ended, outside of any run. Its usage counts towards `run`, which ended before. */
+            request_billed: {
+                purpose: components["schemas"]["RequestPurpose"];
+                run: components["schemas"]["RunId"];
+                turn: components["schemas"]["TurnId"];
+                usage: components["schemas"]["Usage"];
+            };
+        } | {
             /** @description The run ended: its seal. Nothing of it follows but what was healed from its spool. */
             run_ended: {
                 end: components["schemas"]["RunEnd"];
@@ -2562,6 +2570,8 @@ export interface components {
          */
         Mode: "queue" | "steer" | "interrupt";
         ModelBody: {
+            /** @description Whether PDFs in attachments are sent to it. Otherwise it gets only their names. */
+            documents: boolean;
             /** @description Where it is named. */
             from: components["schemas"]["NamedIn"];
             /** @description Whether it is asked with a key. The key itself is never shown. */
@@ -2569,11 +2579,14 @@ export interface components {
             /** @description What the provider calls it. */
             model: string;
             name: string;
+            options?: components["schemas"]["ModelOptions"] | null;
             /**
              * Format: int32
              * @description Tokens that one answer may have.
              */
             output_tokens_max: number;
+            /** @description Whether pictures in attachments are sent to it. Otherwise it gets only their names. */
+            pictures: boolean;
             /** @description The wire format. */
             provider: components["schemas"]["ProviderConfig"];
             /** @description Whether it goes on from the beginning of an answer. */
@@ -2587,6 +2600,71 @@ export interface components {
              * @description Tokens that it reads and says together.
              */
             window_tokens: number;
+        };
+        /** @description Options of a model that owners set while the server runs. A field that is left out keeps its default. */
+        ModelOptions: {
+            /**
+             * @description Overrides of what is known about the model; docs/configuration.md lists the fields.
+             * @default {}
+             */
+            accepts: {
+                [key: string]: Record<string, never>;
+            };
+            /**
+             * @description Certificate authorities to trust in addition to the system's, as PEM.
+             * @default null
+             */
+            certificate: string | null;
+            /**
+             * @description Fields to set in the body of every request, as a JSON merge patch: `null` removes a field.
+             * @default {}
+             */
+            fields: {
+                [key: string]: Record<string, never>;
+            };
+            /**
+             * Format: int64
+             * @description Seconds to wait for the first byte of an answer.
+             * @default null
+             */
+            first_byte_seconds: number | null;
+            /**
+             * @description Headers to add to every request. Their values are never shown; `null` keeps the saved value.
+             * @default {}
+             */
+            headers: {
+                [key: string]: string | null;
+            };
+            /**
+             * Format: double
+             * @description Price per million input tokens.
+             * @default null
+             */
+            input_price: number | null;
+            /**
+             * Format: double
+             * @description Price per million output tokens.
+             * @default null
+             */
+            output_price: number | null;
+            /**
+             * @description The URL of an HTTP proxy, without a user name and password.
+             * @default null
+             */
+            proxy: string | null;
+            /**
+             * @description Query parameters to add to every request.
+             * @default {}
+             */
+            query: {
+                [key: string]: string;
+            };
+            /**
+             * Format: int64
+             * @description Seconds to wait for each further byte.
+             * @default null
+             */
+            silence_seconds: number | null;
         };
         ModelsBody: {
             /** @description The first one is asked, unless a message or the project of its session names another. */
@@ -2610,6 +2688,7 @@ export interface components {
             key?: string | null;
             /** @description What the provider calls it. */
             model: string;
+            options?: components["schemas"]["ModelOptions"] | null;
             /**
              * Format: int32
              * @description If left out, at most 32,768 for a known model and 4,096 for any other, and at most a quarter of the window.
@@ -2685,7 +2764,7 @@ export interface components {
         OfferQuery: {
             /** @description The key to ask with; none if left out. */
             key?: string | null;
-            /** @description A configured model whose key is used if none is sent. Its address must have the same scheme, host and port. */
+            /** @description A configured model whose key and options are used, if its address has the same scheme, host and port. A sent `key` takes precedence. */
             name?: string | null;
             provider: components["schemas"]["ProviderConfig"];
             /** @description The API's base URL. */
@@ -2952,6 +3031,11 @@ export interface components {
             peer: string;
             platform: string;
         };
+        /** @description The purpose of a request outside of runs. */
+        RequestPurpose: "title" | "summary" | {
+            /** @description A variant of a newer version, kept as it was written. */
+            other: unknown;
+        };
         /** @description What an interruption leaves on a session: its next turn is told, and only a completed one takes it away. */
         ResumeMark: {
             at?: components["schemas"]["Time"] | null;
@@ -3159,6 +3243,11 @@ export interface components {
             /** @description Its tags, in order. */
             tags: string[];
             title?: components["schemas"]["Title"] | null;
+            /**
+             * Format: int32
+             * @description The number of requests for a title.
+             */
+            titles_requested?: number;
             trashed: boolean;
             trashed_at?: components["schemas"]["Time"] | null;
             /** @description The newest visible turns, oldest first. */

@@ -18,9 +18,11 @@ import { ModelChoice, useModel } from "./ModelChoice";
 import { QueueTray } from "./QueueTray";
 import { Stop } from "./Stop";
 import { toComposer } from "../shell/regions";
+import type { Upload } from "../storage/files";
 import { isVolatile } from "../storage/local";
 import { useDraft, useDraftState, type SessionDraft } from "./draft";
 import { commandsOf } from "./keys";
+import { unseen } from "./unseen";
 import { useUploads, type Uploads } from "./uploads";
 
 const MODES: readonly Mode[] = ["queue", "steer", "interrupt"];
@@ -99,6 +101,7 @@ export function Composer({ session, view, onEditLast }: Props) {
             onFiles={uploads.add}
           />
           <Files files={uploads.files} remove={uploads.remove} />
+          <Unseen files={uploads.files} chosen={model} />
           <div className="tools">
             <button
               type="button"
@@ -180,6 +183,17 @@ function Hints({ busy, mode }: { busy: boolean; mode: Mode }) {
       <kbd>{spelt(keys)}</kbd> {does}
     </span>
   ));
+}
+
+function Unseen({ files, chosen }: { files: readonly Upload[]; chosen: string | undefined }) {
+  const models = useKnown(({ models }) => models);
+  const told = unseen(files, models.find(({ name }) => name === chosen) ?? models[0]);
+  if (told === undefined) return null;
+  return (
+    <p className="unseen" role="status">
+      {told}
+    </p>
+  );
 }
 
 function savedHere(): string {

@@ -138,6 +138,10 @@ const ARMS: Apply = {
   }),
   session_branched: (state, { id, from }, { time }) => beginBranch(state, id, from, time),
   session_renamed: (state, { title }) => ({ ...state, title: { person: title } }),
+  request_billed: (state, { run, purpose, usage }) => {
+    const billed = editRun(state, run, (known) => ({ ...known, usage: plus(known.usage, usage) }));
+    return purpose === "title" ? { ...billed, titles_requested: (billed.titles_requested ?? 0) + 1 } : billed;
+  },
   title_generated: (state, { title }) =>
     variant(state.title, "person") !== undefined ? state : { ...state, title: { generated: title } },
   flag_set: (state, { flag, on }, { time }) => {

@@ -1,18 +1,10 @@
 import { expect, it } from "vitest";
 
 import { beyond, happeningIn, together } from "./happening";
+import { sampleLine } from "./sampleLine";
 import type { Line } from "./types";
 
-const line = (more: Partial<Line>): Line => ({
-  session: "a",
-  created_at: 0,
-  active_at: 0,
-  pinned: false,
-  archived: false,
-  trashed: false,
-  tags: [],
-  ...more,
-});
+const line = (more: Partial<Line>) => sampleLine("a", more);
 
 it("counts active lines alone", () => {
   const lines = [line({ run: 1 }), line({ run: 2, trashed: true }), line({ needs: "failed" }), line({})];

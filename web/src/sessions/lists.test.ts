@@ -1,17 +1,8 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
-import type { Line } from "./types";
+import { sampleLine } from "./sampleLine";
 
-const line = (session: string): Line => ({
-  session,
-  created_at: 0,
-  active_at: 0,
-  pinned: false,
-  archived: false,
-  trashed: false,
-  tags: [],
-  needs: "failed",
-});
+const line = (session: string) => sampleLine(session, { needs: "failed" });
 
 const COUNTS = { active: 3, archived: 0, trash: 0, live: 0, needs_you: 3 };
 

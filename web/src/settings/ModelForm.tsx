@@ -5,7 +5,9 @@ import { ask, type Schemas } from "../api/client";
 import { useAsked } from "../shell/asked";
 import { Problem, useDoing } from "../shell/doing";
 import { textIn } from "../shell/form";
+import { Advanced } from "./Advanced";
 import { ModelPicker, type ListedModel } from "./ModelPicker";
+import { readOptions, textsIn, type ModelOptions, type OptionField, type Refusal } from "./modelOptions";
 import { modelPath, type Model } from "./Models";
 
 type Preset = Schemas["Preset"];
@@ -24,6 +26,7 @@ function bodyOf(
   form: FormData,
   provider: Model["provider"],
   listed: ListedModel | undefined,
+  options: ModelOptions | undefined,
 ): Record<string, unknown> {
   const text = (name: string) => textIn(form, name);
   const number = (name: string) => (text(name) === "" ? {} : { [name]: Number(text(name)) });
@@ -39,7 +42,17 @@ function bodyOf(
     ...number("output_tokens_max"),
     ...(text("tools") === "" ? {} : { tools: text("tools") === "yes" }),
     ...(text("takes_prefix") === "" ? {} : { takes_prefix: text("takes_prefix") === "yes" }),
+    // If left out, the saved options stay.
+    ...(options === undefined ? {} : { options }),
   };
+}
+
+/** Focuses a field, and opens its section if that is closed. */
+function reveal(form: HTMLFormElement, field: OptionField): void {
+  const input = form.elements.namedItem(field);
+  if (!(input instanceof HTMLElement)) return;
+  input.closest("details")?.setAttribute("open", "");
+  input.focus();
 }
 
 export function ModelForm({ model, taken, close, changed }: Props) {
@@ -50,6 +63,9 @@ export function ModelForm({ model, taken, close, changed }: Props) {
   const [listed, setListed] = useState<ListedModel>();
   /** The name of another model, if a new one would replace it. */
   const [clash, setClash] = useState<string>();
+  const [refusal, setRefusal] = useState<Refusal>();
+  /** The options when the form opened, even if they change meanwhile. */
+  const [saved] = useState<ModelOptions>(model?.options ?? {});
   const [modelName, setModelName] = useState(model?.model ?? "");
   // A model that is changed keeps its address until another provider is chosen.
   const choice = chosen ?? (model === undefined ? "OpenAI" : model.provider);
@@ -66,10 +82,14 @@ export function ModelForm({ model, taken, close, changed }: Props) {
     const data = new FormData(event.currentTarget);
     const named = textIn(data, "name");
     const name = model?.name ?? (named === "" ? textIn(data, "model") : named);
-    setClash(model === undefined && taken.includes(name) ? name : undefined);
-    if (model === undefined && taken.includes(name)) return;
+    const clashes = model === undefined && taken.includes(name);
+    setClash(clashes ? name : undefined);
+    if (clashes) return;
+    const read = readOptions(textsIn(data), saved);
+    setRefusal(read.refusal);
+    if (read.refusal !== undefined) return reveal(event.currentTarget, read.refusal.field);
     const kept = await doing.run(i18n.t("Couldn't save: the server is unreachable."), async () => {
-      await ask("PUT", modelPath(name), { body: bodyOf(data, provider, listed) });
+      await ask("PUT", modelPath(name), { body: bodyOf(data, provider, listed, read.options) });
       await changed();
     });
     if (kept) close();
@@ -116,6 +136,7 @@ export function ModelForm({ model, taken, close, changed }: Props) {
         </label>
       )}
       <More key={String(isSame)} model={isSame ? model : undefined} />
+      <Advanced options={saved} refusal={refusal} />
       {clash !== undefined && (
         <p className="err" role="alert">
           {i18n.t("A model named {name} exists already. Enter another name.", { name: clash })}
@@ -160,7 +181,7 @@ function Key({ kept }: { kept: boolean }) {
 
 function More({ model }: { model: Model | undefined }) {
   return (
-    <details>
+    <details onInvalidCapture={(event) => event.currentTarget.setAttribute("open", "")}>
       <summary>{i18n.t("More")}</summary>
       <label>
         {i18n.t("Tokens that it can read")}

@@ -1,19 +1,9 @@
 import { describe, expect, it } from "vitest";
 
 import type { Known } from "../live/store";
-import type { Line } from "../log/types";
+import { sampleLine as line } from "../sessions/sampleLine";
 import { goingAnywhere, goingIn, markOf, titleOf } from "./going";
 
-const line = (session: string, more: Partial<Line> = {}): Line => ({
-  session,
-  created_at: 0,
-  active_at: 0,
-  pinned: false,
-  archived: false,
-  trashed: false,
-  tags: [],
-  ...more,
-});
 const shown = (session: string, open_run: number | null) =>
   ({ [session]: { state: { open_run } } }) as unknown as Known["sessions"];
 

@@ -2,20 +2,11 @@ import { describe, expect, it } from "vitest";
 
 import type { Waiting } from "../live/outbox";
 import type { Line } from "../log/types";
+import { sampleLine } from "../sessions/sampleLine";
 import { answered, newsOf } from "./news";
 
-const line = (session: string, more: Partial<Line> = {}): Line => ({
-  session,
-  title: session,
-  created_at: 0,
-  active_at: 0,
-  pinned: false,
-  archived: false,
-  trashed: false,
-  tags: [],
-  run: null,
-  ...more,
-});
+const line = (session: string, more: Partial<Line> = {}) =>
+  sampleLine(session, { title: session, run: null, ...more });
 
 describe("news of the list", () => {
   it("are answers that finished", () => {

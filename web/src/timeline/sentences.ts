@@ -95,11 +95,15 @@ const SENTENCES: Sentences = {
       ? trouble(i18n.t("The tool answered with an error."))
       : agent(i18n.t("The tool answered.")),
   usage_reported: ({ usage }) =>
+    agent(i18n.t("The model read {read} tokens and wrote {wrote}.", countsOf(usage))),
+  request_billed: ({ purpose, usage }) =>
     agent(
-      i18n.t("The model read {read} tokens and wrote {wrote}.", {
-        read: countOf(usage.input_tokens),
-        wrote: countOf(usage.output_tokens),
-      }),
+      purpose === "title"
+        ? i18n.t("The model was asked for a title. It read {read} tokens and wrote {wrote}.", countsOf(usage))
+        : i18n.t(
+            "The model was asked for a summary. It read {read} tokens and wrote {wrote}.",
+            countsOf(usage),
+          ),
     ),
   provider_part_added: () => agent(i18n.t("The provider attached data for later requests.")),
   retry_scheduled: ({ reason, wait_ms }) => trouble(retryWords(reason, Math.ceil(wait_ms / 1000))),
@@ -253,6 +257,10 @@ export function sentence(event: object): Sentence {
   if (!Object.hasOwn(SENTENCES, kind)) return unknown();
   const tell = SENTENCES[kind as Kind] as (said: unknown) => Sentence;
   return tell(said);
+}
+
+function countsOf({ input_tokens, output_tokens }: EventOf<"usage_reported">["usage"]) {
+  return { read: countOf(input_tokens), wrote: countOf(output_tokens) };
 }
 
 function unknown(): Sentence {

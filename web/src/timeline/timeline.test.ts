@@ -48,6 +48,10 @@ const TOLD: Record<string, [said: object, words: string]> = {
     { run: 1, usage: { input_tokens: 12, output_tokens: 3 } },
     "The model read 12 tokens and wrote 3.",
   ],
+  request_billed: [
+    { run: 1, purpose: "title", usage: { input_tokens: 12, output_tokens: 3 } },
+    "The model was asked for a title. It read 12 tokens and wrote 3.",
+  ],
   provider_part_added: [
     { run: 1, part: { wire: "messages", family: "f", kind: "thinking", data: "{}" } },
     "The provider attached data for later requests.",

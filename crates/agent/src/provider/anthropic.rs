@@ -4,15 +4,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use session::{PromptMessage, ProviderPart, Usage};
 
-use super::{Decoder, Delta, Ending, Finish, PART_BYTES_MAX, ProviderError, Question, refusal};
+use super::{Decoder, Delta, Ending, Finish, PART_BYTES_MAX, Part, ProviderError, Question, refusal};
 use crate::dialect::{CallIds, Dialect, tools_as_text, with_call_ids};
+use crate::media::MediaKind;
 
 /// The body of a question. Messages of one side in a row are one message there.
 pub fn body(question: &Question, dialect: &Dialect) -> Value {
     let mut system: Vec<String> = question.instructions.iter().cloned().collect();
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
-    let asked =
-        if question.tools.is_empty() { tools_as_text(&question.messages) } else { question.messages.clone() };
+    let offers_tools = !question.tools.is_empty() && dialect.tools;
+    let asked = if offers_tools { question.messages.clone() } else { tools_as_text(&question.messages) };
     for message in &with_call_ids(&asked, CallIds::Usual) {
         let (role, parts) = match message {
             PromptMessage::Summary(text) => {
@@ -20,7 +21,10 @@ pub fn body(question: &Question, dialect: &Dialect) -> Value {
                 continue;
             }
             PromptMessage::Note(note) => ("user", visible(note)),
-            PromptMessage::User(message) => ("user", visible(&message.text)),
+            PromptMessage::User(message) => {
+                let parts = question.parts(message, dialect);
+                ("user", parts.iter().map(block_of).chain(visible(&message.text)).collect())
+            }
             PromptMessage::Assistant { text: said, calls, parts, .. } => {
                 let said = in_order(said, parts);
                 let calls = calls.iter().map(|call| {
@@ -63,7 +67,7 @@ pub fn body(question: &Question, dialect: &Dialect) -> Value {
     if !system.is_empty() {
         body["system"] = system.join("\n\n").into();
     }
-    if !question.tools.is_empty() {
+    if offers_tools {
         let tools = question.tools.iter().map(
             |tool| json!({ "name": tool.name, "description": tool.about, "input_schema": tool.arguments }),
         );
@@ -87,6 +91,15 @@ fn mark_cache(body: &mut Value) {
     let last = messages.and_then(|all| all.iter_mut().rev().find(|message| message["role"] == "user"));
     if let Some(block) = last.and_then(|last| last["content"].as_array_mut()?.last_mut()) {
         block["cache_control"] = mark();
+    }
+}
+
+fn block_of(part: &Part<'_>) -> Value {
+    let Part { name, media } = part;
+    let source = json!({ "type": "base64", "media_type": media.media_type, "data": &*media.data });
+    match media.kind {
+        MediaKind::Picture => json!({ "type": "image", "source": source }),
+        MediaKind::Document => json!({ "type": "document", "source": source, "title": name }),
     }
 }
 
@@ -248,8 +261,7 @@ impl Decoder for Events {
         if self.ending == Ending::Given || data.is_empty() {
             return Ok(Vec::new());
         }
-        let unreadable = |error: serde_json::Error| ProviderError::Unreadable { reason: error.to_string() };
-        let event: Event = serde_json::from_str(data).map_err(unreadable)?;
+        let event: Event = super::parse(data)?;
         let mut deltas = Vec::new();
         match event.kind.as_str() {
             "message_start" => {

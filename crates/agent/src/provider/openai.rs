@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 use session::{PromptCall, PromptMessage, ProviderPart, Usage};
 
-use super::{Decoder, Delta, Ending, Finish, PART_BYTES_MAX, ProviderError, Question, refusal};
+use super::{Decoder, Delta, Ending, Finish, PART_BYTES_MAX, Part, ProviderError, Question, refusal};
 use crate::dialect::{Dialect, OutputLimit, ReasoningBack, tools_as_text, with_call_ids};
+use crate::media::MediaKind;
 
 /// Stands for an answer that was interrupted after its calls, where a provider wants an answer between a result and the
 /// next message.
@@ -43,6 +44,9 @@ pub fn body(question: &Question, dialect: &Dialect) -> Value {
         OutputLimit::MaxCompletionTokens => "max_completion_tokens",
     };
     body[limit] = question.output_tokens_max.into();
+    if let Some(effort) = &dialect.lowest_effort {
+        body["reasoning_effort"] = effort.as_ref().into();
+    }
     if !question.tools.is_empty() && dialect.tools {
         let tools = question.tools.iter().map(|tool| {
             let function =
@@ -50,8 +54,8 @@ pub fn body(question: &Question, dialect: &Dialect) -> Value {
             json!({ "type": "function", "function": function })
         });
         body["tools"] = tools.collect();
-        if let Some(effort) = dialect.effort_with_tools {
-            body["reasoning_effort"] = effort.into();
+        if let Some(effort) = &dialect.effort_with_tools {
+            body["reasoning_effort"] = effort.as_ref().into();
         }
     }
     body
@@ -62,9 +66,10 @@ fn mark_cache(messages: &mut [Value]) {
     let system = messages.iter().position(|message| message["role"] == "system");
     let user = messages.iter().rposition(|message| message["role"] == "user");
     for at in system.into_iter().chain(user) {
-        if let Some(text) = messages[at]["content"].as_str() {
-            let mark = json!({ "type": "ephemeral" });
-            messages[at]["content"] = json!([{ "type": "text", "text": text, "cache_control": mark }]);
+        let mut parts = content_list(&messages[at]["content"]);
+        if let Some(text) = parts.iter_mut().rev().find(|part| part["type"] == "text") {
+            text["cache_control"] = json!({ "type": "ephemeral" });
+            messages[at]["content"] = parts.into();
         }
     }
 }
@@ -78,8 +83,10 @@ fn messages(question: &Question, dialect: &Dialect) -> Vec<Value> {
     for message in with_call_ids(&asked, dialect.call_ids) {
         match message {
             PromptMessage::Summary(text) => system.push(super::before(&text)),
-            PromptMessage::Note(text) => add_user(&mut messages, &text, dialect),
-            PromptMessage::User(said) => add_user(&mut messages, &said.text, dialect),
+            PromptMessage::Note(text) => add_user(&mut messages, &text, &[], dialect),
+            PromptMessage::User(said) => {
+                add_user(&mut messages, &said.text, &question.parts(&said, dialect), dialect);
+            }
             PromptMessage::Assistant { text, reasoning, calls, parts } => {
                 let text = if text.trim().is_empty() { "" } else { text.as_str() };
                 let mut said = json!({ "role": "assistant", "content": text });
@@ -138,18 +145,40 @@ fn sign(call: &mut Value) {
 }
 
 /// Adds what the user said, to their last message if nothing came between.
-fn add_user(messages: &mut Vec<Value>, text: &str, dialect: &Dialect) {
+fn add_user(messages: &mut Vec<Value>, text: &str, parts: &[Part<'_>], dialect: &Dialect) {
     if let Some(last) = messages.last_mut()
         && last["role"] == "user"
     {
-        let before = last["content"].as_str().unwrap_or_default();
-        last["content"] = format!("{before}\n\n{text}").into();
+        last["content"] = match last["content"].as_str().filter(|_| parts.is_empty()) {
+            Some(before) => format!("{before}\n\n{text}").into(),
+            None => [content_list(&last["content"]), content(text, parts)].concat().into(),
+        };
         return;
     }
     if !dialect.user_after_result && messages.last().is_some_and(|last| last["role"] == "tool") {
         messages.push(json!({ "role": "assistant", "content": INTERRUPTED }));
     }
-    messages.push(json!({ "role": "user", "content": text }));
+    let content = if parts.is_empty() { text.into() } else { Value::from(content(text, parts)) };
+    messages.push(json!({ "role": "user", "content": content }));
+}
+
+/// Returns content as a list of parts.
+fn content_list(content: &Value) -> Vec<Value> {
+    match content {
+        Value::Array(parts) => parts.clone(),
+        text => vec![json!({ "type": "text", "text": text })],
+    }
+}
+
+fn content(text: &str, parts: &[Part<'_>]) -> Vec<Value> {
+    let said = (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }));
+    let shown = parts.iter().map(|Part { name, media }| match media.kind {
+        MediaKind::Picture => json!({ "type": "image_url", "image_url": { "url": media.url() } }),
+        MediaKind::Document => {
+            json!({ "type": "file", "file": { "filename": name, "file_data": media.url() } })
+        }
+    });
+    said.into_iter().chain(shown).collect()
 }
 
 /// Reads the chunks of one answer.
@@ -173,14 +202,10 @@ struct CallSoFar {
 
 impl Decoder for Chunks {
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError> {
-        if self.ending == Ending::Given || data.is_empty() {
-            return Ok(Vec::new());
+        if let Some(ended) = self.ending.without_content(data) {
+            return ended;
         }
-        if data == "[DONE]" {
-            return self.ending.close().map(|end| vec![end]);
-        }
-        let unreadable = |error: serde_json::Error| ProviderError::Unreadable { reason: error.to_string() };
-        let chunk: Value = serde_json::from_str(data).map_err(unreadable)?;
+        let chunk: Value = super::parse(data)?;
         if !chunk.is_object() {
             return Err(ProviderError::Unreadable {
                 reason: format!("not an object: {}", super::said(data)),

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{BusyKind, Decoder, Delta, ProviderError, RefusalKind, STATUS, said};
@@ -90,6 +91,14 @@ pub(crate) fn of_status(status: u16, body: &str, retry_after: Option<Duration>) 
     }
 }
 
+/// Codes of errors that no retry can fix, and the status that each stands for.
+const PERMANENT: [(&[&str], u16); 4] = [
+    (&["authentication", "invalid_api_key", "\"401\""], 401),
+    (&["permission", "\"403\""], 403),
+    (&["not_found", "\"404\""], 404),
+    (&["invalid_request", "content_policy", "moderation", "\"400\"", "\"422\""], 400),
+];
+
 /// Returns the error that arrived in a stream, or in a reply that says 200.
 pub(crate) fn of_event(error: &Value) -> ProviderError {
     let error = Told::of(error);
@@ -111,14 +120,19 @@ pub(crate) fn of_event(error: &Value) -> ProviderError {
         "server_error",
         "unavailable",
         "timeout",
+        "\"500\"",
         "\"502\"",
         "\"503\"",
+        "\"504\"",
         "\"529\"",
     ];
     if is(&overloaded) {
         return ProviderError::Busy { kind: BusyKind::Overloaded, reason, retry_after };
     }
-    ProviderError::Cut { reason }
+    match PERMANENT.iter().find(|(codes, _)| is(codes)) {
+        Some((_, status)) => ProviderError::Refused { kind: error.refusal(*status), reason },
+        None => ProviderError::Cut { reason },
+    }
 }
 
 /// Returns whether a refusal is about a provider part, such as a signature or encrypted reasoning.
@@ -238,6 +252,9 @@ impl Told {
             RefusalKind::Parameter
         } else if status == 403 {
             RefusalKind::Key
+        } else if matches!(status, 404 | 405) {
+            // The address is wrong, or a part of its path is missing.
+            RefusalKind::NotAModel
         } else {
             RefusalKind::Other
         }
@@ -251,35 +268,71 @@ impl Told {
             let told = self.message.to_lowercase();
             let marks = ["try again in ", "retry after "];
             let (_, rest) = marks.iter().find_map(|mark| told.split_once(mark))?;
-            duration(rest.split_whitespace().next()?)
+            let mut words = rest.split_whitespace();
+            let number = words.next()?;
+            let unit = words.next().map_or("", |word| match word.trim_end_matches(['.', ',', ';', 's']) {
+                "millisecond" => "ms",
+                "minute" => "m",
+                "hour" => "h",
+                _ => "",
+            });
+            duration(&format!("{}{unit}", number.trim_end_matches(['.', ',', ';'])))
         })
     }
 }
 
+/// Headers with the time until a limit resets. Each has a counterpart, `remaining`, with the unused part of the limit.
+const RESETS: [&str; 7] = [
+    "x-ratelimit-reset",
+    "x-ratelimit-reset-requests",
+    "x-ratelimit-reset-tokens",
+    "anthropic-ratelimit-requests-reset",
+    "anthropic-ratelimit-tokens-reset",
+    "anthropic-ratelimit-input-tokens-reset",
+    "anthropic-ratelimit-output-tokens-reset",
+];
+
 /// Returns how long the headers of a reply ask to wait. `header` looks one up by its lower-case name.
 pub(crate) fn wait_of<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
-    if let Some(millis) = header("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok()) {
+    let header = |name: &str| header(name).map(str::trim);
+    if let Some(millis) = header("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
         return seconds(millis / 1_000.0);
     }
-    if let Some(text) = header("retry-after").map(str::trim) {
+    // Points in time are compared with the provider's own clock, because ours may be wrong.
+    let now = header("date").and_then(http_date);
+    let until = |moment: Timestamp| Some(Duration::try_from(moment.duration_since(now?)).unwrap_or_default());
+    if let Some(text) = header("retry-after") {
         if let Ok(number) = text.parse::<f64>() {
             return seconds(number);
         }
-        // A date is held against the provider's own clock: ours may be wrong.
-        let date = |text: &str| jiff::fmt::rfc2822::parse(text).ok();
-        if let (Some(until), Some(now)) = (date(text), header("date").and_then(date)) {
-            return Some(Duration::try_from(until.duration_since(&now)).unwrap_or_default());
+        if let Some(wait) = http_date(text).and_then(until) {
+            return Some(wait);
         }
     }
-    let resets = ["x-ratelimit-reset-requests", "x-ratelimit-reset-tokens"];
-    let used_up =
-        |name: &str| header(&name.replace("reset", "remaining")).is_none_or(|left| left.trim() == "0");
-    resets.iter().filter(|name| used_up(name)).filter_map(|name| duration(header(name)?.trim())).max()
+    let is_used_up = |name: &str| header(&name.replace("reset", "remaining")).is_none_or(|left| left == "0");
+    let wait = |name: &str| {
+        let text = header(name)?;
+        moment(text).map_or_else(|| duration(text), until)
+    };
+    RESETS.into_iter().filter(|name| is_used_up(name)).filter_map(wait).max()
+}
+
+fn http_date(text: &str) -> Option<Timestamp> {
+    jiff::fmt::rfc2822::parse(text).ok().map(|date| date.timestamp())
+}
+
+/// Parses a point in time: RFC 3339, or seconds or milliseconds since 1970. Smaller numbers are durations: `None`.
+fn moment(text: &str) -> Option<Timestamp> {
+    match text.parse::<i64>() {
+        Ok(millis @ 1_000_000_000_000..) => Timestamp::from_millisecond(millis).ok(),
+        Ok(seconds @ 1_000_000_000..) => Timestamp::from_second(seconds).ok(),
+        Ok(_) => None,
+        Err(_) => text.parse().ok(),
+    }
 }
 
 /// Reads `20s`, `1.5s`, `250ms` or `6m0s`.
 fn duration(text: &str) -> Option<Duration> {
-    let text = text.trim_end_matches(['.', ',', ';']);
     let mut total = 0.0;
     let mut rest = text;
     while !rest.is_empty() {
@@ -305,6 +358,8 @@ fn seconds(number: f64) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn wait(headers: &[(&str, &str)]) -> Option<Duration> {
@@ -323,6 +378,22 @@ mod tests {
             (vec![("retry-after", "Wed, 21 Oct 2026 07:28:30 GMT")], None),
             (vec![("retry-after", "soon")], None),
             (vec![("x-ratelimit-reset-requests", "1s"), ("x-ratelimit-reset-tokens", "6m0s")], Some(360_000)),
+            (vec![("x-ratelimit-reset", "12")], Some(12_000)),
+            (vec![("x-ratelimit-reset", "1792567710"), ("date", date)], Some(30_000)),
+            (vec![("x-ratelimit-reset", "1792567710500"), ("date", date)], Some(30_500)),
+            (vec![("x-ratelimit-reset", "1792567710")], None),
+            (
+                vec![("anthropic-ratelimit-tokens-reset", "2026-10-21T07:28:30Z"), ("date", date)],
+                Some(30_000),
+            ),
+            (
+                vec![
+                    ("anthropic-ratelimit-tokens-reset", "2026-10-21T07:28:30Z"),
+                    ("anthropic-ratelimit-tokens-remaining", "5000"),
+                    ("date", date),
+                ],
+                None,
+            ),
             (
                 vec![
                     ("x-ratelimit-reset-requests", "8.64s"),
@@ -359,6 +430,18 @@ mod tests {
 
     #[test]
     fn the_words_of_an_error_tell_how_long_to_wait() {
+        for (words, millis) in [
+            ("Please try again in 3.2s.", Some(3_200)),
+            ("Try again in 6m0s; see the documentation.", Some(360_000)),
+            ("Retry after 26 seconds.", Some(26_000)),
+            ("Please try again in 2 minutes.", Some(120_000)),
+            ("Please try again in 1 hour, or pay.", Some(3_600_000)),
+            ("Please try again in 500 milliseconds", Some(500)),
+            ("Please try again in a while.", None),
+        ] {
+            let wait = Told::of(&Value::String(words.to_owned())).wait();
+            assert_eq!(wait, millis.map(Duration::from_millis), "{words}");
+        }
         let told = r#"{"error":{"message":"Rate limit reached. Please try again in 20s. Visit the site.","code":"rate_limit_exceeded"}}"#;
         let error = of_status(429, told, None);
         let ProviderError::Busy { kind: BusyKind::RateLimit, retry_after, .. } = error else {
@@ -372,5 +455,21 @@ mod tests {
             panic!()
         };
         assert_eq!(retry_after, Some(Duration::from_secs(41)));
+    }
+
+    #[test]
+    fn a_permanent_error_in_a_stream_is_not_retried() {
+        let kind = |code: &str| match of_event(&json!({ "code": code, "message": "no" })) {
+            ProviderError::Refused { kind, .. } => Some(kind),
+            _ => None,
+        };
+        assert_eq!(kind("authentication_error"), Some(RefusalKind::Key));
+        assert_eq!(kind("permission_error"), Some(RefusalKind::Key));
+        assert_eq!(kind("content_policy_violation"), Some(RefusalKind::Policy));
+        assert_eq!(kind("not_found_error"), Some(RefusalKind::NotAModel));
+        assert_eq!(kind("invalid_request_error"), Some(RefusalKind::Other));
+        for code in ["500", "server_error", "something_else"] {
+            assert_eq!(kind(code), None, "{code}");
+        }
     }
 }

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use session::{PromptCall, PromptMessage, ProviderPart, Usage};
 
-use super::{Decoder, Delta, Ending, Finish, PART_BYTES_MAX, ProviderError, Question, refusal};
+use super::{Decoder, Delta, Ending, Finish, PART_BYTES_MAX, Part, ProviderError, Question, refusal};
 use crate::dialect::{CallIds, Dialect, tools_as_text, with_call_ids};
+use crate::media::MediaKind;
 
 /// The kinds of parts: an item of reasoning, and the phase of the message that follows.
 const REASONING: &str = "reasoning";
@@ -23,7 +24,20 @@ pub fn body(question: &Question, dialect: &Dialect) -> Value {
         match message {
             PromptMessage::Summary(text) => instructions.push(super::before(&text)),
             PromptMessage::Note(text) => input.extend(message_of("user", &text)),
-            PromptMessage::User(said) => input.extend(message_of("user", &said.text)),
+            PromptMessage::User(said) => {
+                let parts = question.parts(&said, dialect);
+                match message_of("user", &said.text) {
+                    Some(message) if parts.is_empty() => input.push(message),
+                    message => {
+                        let text = message.map(|_| json!({ "type": "input_text", "text": said.text }));
+                        let content: Vec<Value> =
+                            text.into_iter().chain(parts.iter().map(input_of)).collect();
+                        if !content.is_empty() {
+                            input.push(json!({ "role": "user", "content": content }));
+                        }
+                    }
+                }
+            }
             PromptMessage::Assistant { text, calls, parts, .. } => {
                 input.extend(said(&text, &parts));
                 input.extend(calls.iter().flat_map(|call| call_of(call, &parts)));
@@ -51,6 +65,9 @@ pub fn body(question: &Question, dialect: &Dialect) -> Value {
     if dialect.reasoning_summary {
         body["reasoning"] = json!({ "summary": "auto" });
     }
+    if let Some(effort) = &dialect.lowest_effort {
+        body["reasoning"]["effort"] = effort.as_ref().into();
+    }
     if offers_tools {
         let tools = question.tools.iter().map(|tool| {
             json!({
@@ -65,6 +82,16 @@ pub fn body(question: &Question, dialect: &Dialect) -> Value {
         body["tools"] = tools.collect();
     }
     body
+}
+
+fn input_of(part: &Part<'_>) -> Value {
+    let Part { name, media } = part;
+    match media.kind {
+        MediaKind::Picture => json!({ "type": "input_image", "image_url": media.url() }),
+        MediaKind::Document => {
+            json!({ "type": "input_file", "filename": name, "file_data": media.url() })
+        }
+    }
 }
 
 /// A message, if it says anything.
@@ -121,7 +148,7 @@ fn call_of(call: &PromptCall, parts: &[ProviderPart]) -> Vec<Value> {
 #[derive(Debug, Default)]
 pub struct Events {
     ending: Ending,
-    /// What arrived of each item in pieces: text, reasoning or arguments.
+    /// The pieces of each item so far: text, reasoning or arguments.
     arrived: BTreeMap<u32, String>,
     /// Reasoning whose next item has not arrived.
     pending: Vec<Value>,
@@ -208,14 +235,10 @@ impl Events {
 
 impl Decoder for Events {
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError> {
-        if self.ending == Ending::Given || data.is_empty() {
-            return Ok(Vec::new());
+        if let Some(ended) = self.ending.without_content(data) {
+            return ended;
         }
-        if data == "[DONE]" {
-            return self.ending.close().map(|end| vec![end]);
-        }
-        let unreadable = |error: serde_json::Error| ProviderError::Unreadable { reason: error.to_string() };
-        let event: Value = serde_json::from_str(data).map_err(unreadable)?;
+        let event: Value = super::parse(data)?;
         let place = event["output_index"].as_u64().and_then(|at| u32::try_from(at).ok()).unwrap_or(0);
         let delta = event["delta"].as_str().unwrap_or_default();
         let mut deltas = Vec::new();
@@ -344,6 +367,8 @@ mod tests {
                 arguments: json!({ "type": "object" }),
             }],
             output_tokens_max: 100,
+            effort: crate::Effort::Default,
+            shown: crate::media::Shown::default(),
         };
         body(&question, &Dialect::of("https://api.openai.com/v1", "gpt-5.5"))
     }

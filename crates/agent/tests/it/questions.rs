@@ -39,6 +39,8 @@ fn question() -> Question {
         messages,
         tools: vec![tool],
         output_tokens_max: 256,
+        effort: agent::Effort::Default,
+        shown: agent::media::Shown::default(),
     }
 }
 

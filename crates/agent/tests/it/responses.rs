@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use agent::{Agent, AnswerLimits, Broken, Dialect, LearnedDialect, Provider, ProviderError, Reply, Request};
-use agent::{Transport, Wire};
+use agent::{RequestOptions, Transport, Wire};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
@@ -14,7 +14,7 @@ use session::Progress;
 
 use crate::runs::{asks, model_with, run};
 
-/// A status and a body for each request, the last one for ever; and the requests that came.
+/// A status and a body for each request, the last one repeated, and the requests that were received.
 #[derive(Clone, Default)]
 struct Replies {
     replies: Arc<Mutex<Vec<(u16, String)>>>,
@@ -38,7 +38,7 @@ impl Transport for Replies {
         let mut replies = self.replies.lock().unwrap();
         let (status, body) = if replies.len() > 1 { replies.remove(0) } else { replies[0].clone() };
         let body = stream::iter([Ok::<_, Broken>(Bytes::from(body))]).boxed();
-        std::future::ready(Ok(Reply { status, retry_after: None, body })).boxed()
+        std::future::ready(Ok(Reply { status, retry_after: None, request: None, body })).boxed()
     }
 }
 
@@ -52,6 +52,7 @@ fn agent(replies: &Replies, model: &str) -> Agent {
         transport: Arc::new(replies.clone()),
         limits: AnswerLimits::default(),
         dialect: LearnedDialect::new(Dialect::of(url, model)),
+        options: RequestOptions::default(),
     };
     model_with(provider)
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use agent::{
     Agent, AnswerLimits, Broken, Density, Dialect, History, LearnedDialect, Model, NoHistory, Over, Prices,
-    Provider, ProviderError, Reply, Request, RunLimits, Sink, Tool, ToolCall, ToolOffer, Transport,
-    Unreadable, Wire, Work, World,
+    Provider, ProviderError, Reply, Request, RequestOptions, RunLimits, Sink, Tool, ToolCall, ToolOffer,
+    Transport, Unreadable, Wire, Work, World,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -35,7 +35,7 @@ enum Answer {
     /// A signature, and then the connection is cut.
     SignedAndCut,
     Status(u16, Option<u64>),
-    /// Text, if the messages have no more bytes than this; otherwise a refusal that does not tell how much fits.
+    /// Text for messages up to this size in bytes; otherwise a refusal without the size that fits.
     UpTo(usize),
 }
 
@@ -101,7 +101,8 @@ impl Transport for Scripted {
         let is_cut = status != 200 || matches!(answer, Answer::Cut(_) | Answer::SignedAndCut);
         let body = if is_cut { body } else { format!("{body}data: {bill}\n\ndata: [DONE]\n\n") };
         let body = stream::iter([Ok::<_, Broken>(Bytes::from(body))]).boxed();
-        std::future::ready(Ok(Reply { status, retry_after: wait.map(Duration::from_secs), body })).boxed()
+        let retry_after = wait.map(Duration::from_secs);
+        std::future::ready(Ok(Reply { status, retry_after, request: Some("req_7".to_owned()), body })).boxed()
     }
 }
 
@@ -187,6 +188,7 @@ fn agent(provider: &Scripted) -> Agent {
         transport: Arc::new(provider.clone()),
         limits: AnswerLimits::default(),
         dialect: LearnedDialect::default(),
+        options: RequestOptions::default(),
     })
 }
 
@@ -204,8 +206,10 @@ pub(crate) fn model_with(provider: Provider) -> Agent {
     };
     Agent {
         models: vec![model],
+        background: None,
         tools: agent::tool::built_in(),
         world: Arc::new(OneFile),
+        media: Arc::default(),
         limits: RunLimits::default(),
         instructions: None,
     }
@@ -325,13 +329,25 @@ async fn a_wait_before_a_retry_is_in_the_log() {
     let waits: Vec<_> = reported
         .iter()
         .filter_map(|progress| match progress {
-            Progress::Retry { reason, error, wait_ms, .. } => Some((reason.clone(), error.clone(), *wait_ms)),
+            Progress::Retry { reason, error, wait_ms, request } => {
+                Some((reason.clone(), error.clone(), *wait_ms, request.clone()))
+            }
             _ => None,
         })
         .collect();
-    let [(reason, error, wait_ms)] = waits.as_slice() else { panic!("{waits:?}") };
+    let [(reason, error, wait_ms, request)] = waits.as_slice() else { panic!("{waits:?}") };
     assert_eq!(*reason, RetryReason::RateLimit);
     assert!(error.contains("HTTP 429: no") && (7_000..8_000).contains(wait_ms), "{error} {wait_ms}");
+    assert_eq!(request.as_deref(), Some("req_7"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_answer_names_the_providers_request() {
+    for answer in [Answer::Status(401, None), Answer::Ends("no", "content_filter")] {
+        let recorder = run(&agent(&Scripted::new(&[answer])), asks("hello")).await;
+        let failure = recorder.failure().unwrap();
+        assert!(failure.ends_with("Request ID: req_7"), "{failure}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -773,6 +789,6 @@ async fn c28_a_title_comes_from_the_model_that_answered() {
     if let PromptMessage::User(message) = &mut prompt.messages[0] {
         message.model = Some("local".to_owned());
     }
-    assert_eq!(both.title(prompt).await.as_deref(), Some("Local"));
+    assert_eq!(both.title(prompt).await.and_then(|billed| billed.value).as_deref(), Some("Local"));
     assert_eq!((cloud.asked().len(), local.asked().len()), (0, 1));
 }

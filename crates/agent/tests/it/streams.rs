@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agent::provider::{anthropic, openai};
-use agent::{AnswerLimits, Decoder, Delta, Finish, ProviderError, answer};
+use agent::{AnswerLimits, Decoder, Delta, Finish, ProviderError, Secrets, answer};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use serde_json::json;
@@ -53,7 +53,7 @@ async fn read_stream(
     decoder: Box<dyn Decoder>,
 ) -> Read {
     let (mut deltas, mut error) = (Vec::new(), None);
-    let mut answer = answer(chunks, decoder, AnswerLimits::default(), None);
+    let mut answer = answer(chunks, decoder, AnswerLimits::default(), Secrets::default());
     while let Some(item) = answer.next().await {
         assert_eq!(error, None, "nothing follows an error");
         match item {
@@ -188,7 +188,8 @@ async fn a_stream_without_end_is_cut_at_its_limit() {
     let piece: &[u8] = b"data: {\"choices\":[{\"delta\":{\"content\":\"more \"}}]}\n\n";
     let endless = stream::repeat_with(move || Ok::<_, Infallible>(Bytes::from_static(piece)));
     let limits = AnswerLimits { stream_bytes_max: 10 * piece.len(), ..AnswerLimits::default() };
-    let given: Vec<_> = answer(endless, Box::new(openai::Chunks::default()), limits, None).collect().await;
+    let given: Vec<_> =
+        answer(endless, Box::new(openai::Chunks::default()), limits, Secrets::default()).collect().await;
     let texts = given.iter().filter(|item| matches!(item, Ok(Delta::Text(_)))).count();
     assert_eq!(texts, 10);
     assert!(matches!(given.last(), Some(Err(ProviderError::Cut { .. }))), "{given:?}");
@@ -200,7 +201,8 @@ async fn a_line_without_end_is_cut_at_its_limit() {
     let said = b"data: {\"choices\":[{\"delta\":{\"content\":\"more \"}}]}\n\n";
     let endless = stream::iter([&said[..], said, b"data: "]).chain(stream::repeat(&b"aaaaaaaaaa"[..]));
     let endless = endless.map(|piece: &'static [u8]| Ok::<_, Infallible>(Bytes::from_static(piece)));
-    let given: Vec<_> = answer(endless, Box::new(openai::Chunks::default()), limits, None).collect().await;
+    let given: Vec<_> =
+        answer(endless, Box::new(openai::Chunks::default()), limits, Secrets::default()).collect().await;
     let texts = given.iter().filter(|item| matches!(item, Ok(Delta::Text(_)))).count();
     assert_eq!(texts, 2);
     assert!(matches!(given.last(), Some(Err(ProviderError::Cut { .. }))), "{given:?}");
@@ -218,5 +220,12 @@ async fn what_is_not_the_wire_format_is_told_and_ends_the_answer() {
     }
     let failed = b"data: {\"error\":{\"message\":\"out of memory\",\"code\":500}}\n\n";
     let (_, error) = read(&[failed], Box::new(openai::Chunks::default())).await;
-    assert_eq!(error, Some(ProviderError::Cut { reason: "out of memory".to_owned() }));
+    assert_eq!(
+        error,
+        Some(ProviderError::Busy {
+            kind: agent::BusyKind::Overloaded,
+            reason: "out of memory".to_owned(),
+            retry_after: None
+        })
+    );
 }

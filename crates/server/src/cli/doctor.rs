@@ -96,20 +96,10 @@ pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode
         verdict,
         "`everturn user password owner` sets one",
     )?;
-    let added =
-        people.as_ref().map_or(Ok(Vec::new()), |people| models::kept(people))?.into_iter().filter(|added| {
-            // The file goes first.
-            !config.models.iter().any(|model| model.name == added.name)
-        });
-    let offered: Vec<ModelConfig> = config.models.iter().cloned().chain(added).collect();
+    let (offered, vault) = models(&mut report, config, people)?;
     let verdict = if offered.is_empty() { Verdict::Careful } else { Verdict::Ok };
     let advice = "the server starts without one; add one under Settings, or `everturn init` asks for one";
     report.line("models", &offered.len().to_string(), verdict, advice)?;
-    // Opening the vault creates its key, so open it only if a model needs a secret.
-    let vault = match people.filter(|_| offered.iter().any(|model| model.key_secret.is_some())) {
-        Some(people) => Some(Arc::new(Vault::open(&config.data, people)?)),
-        None => None,
-    };
     for model in &offered {
         provider(&mut report, model, vault.as_ref()).await?;
     }
@@ -118,6 +108,37 @@ pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode
         _ => "doctor found something wrong\n",
     })?;
     Ok(if report.wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns the models of the file and those that owners added, and the vault if they may need it.
+fn models(
+    report: &mut Report,
+    config: &Config,
+    people: Option<Arc<People>>,
+) -> anyhow::Result<(Vec<ModelConfig>, Option<Arc<Vault>>)> {
+    // Opening the vault creates its key, so open it only if a model may need a secret. Added models may have sealed options.
+    let names_secret = |model: &ModelConfig| model.key_secret.is_some() || !model.headers.is_empty();
+    let has_added =
+        people.as_ref().map_or(Ok(false), |people| people.models().map(|added| !added.is_empty()))?;
+    let vault = match people.clone().filter(|_| has_added || config.models.iter().any(names_secret)) {
+        Some(people) => Some(Arc::new(Vault::open(&config.data, people)?)),
+        None => None,
+    };
+    let added = match (&people, &vault) {
+        (Some(people), Some(vault)) => models::kept(people, vault)?,
+        _ => Vec::new(),
+    };
+    let mut offered: Vec<ModelConfig> = config.models.clone();
+    for (added, options) in added {
+        // The file goes first.
+        if config.models.iter().all(|model| model.name != added.name) {
+            if let Err(error) = options {
+                report.line("model_options", &added.name, Verdict::Wrong, &format!("{error:#}"))?;
+            }
+            offered.push(added);
+        }
+    }
+    Ok((offered, vault))
 }
 
 fn directory(report: &mut Report, data: &Path) -> anyhow::Result<()> {

@@ -17,7 +17,9 @@ use crate::people;
 use crate::vault::Vault;
 
 /// What a key that was typed is kept as.
+/// The beginning of the name of the key. The provider's host follows, so that keys of two providers don't replace each other.
 const KEY_NAME: &str = "model";
+const KEY_HOST_CHARS: usize = 40;
 const URL: &str = "http://127.0.0.1:8080/v1";
 /// Times that a question is asked.
 const TRIES: u32 = 3;
@@ -62,8 +64,9 @@ impl Init {
         if let Some(key) = typed {
             let defaults = Config::default();
             let people = std::sync::Arc::new(people::open(&defaults.enter_shared()?)?);
-            Vault::open(&defaults.data, people)?.keep(people::by_hand(), KEY_NAME, &key)?;
-            config.key_secret = Some(KEY_NAME.to_owned());
+            let name = key_name(&config.url);
+            Vault::open(&defaults.data, people)?.keep(people::by_hand(), &name, &key)?;
+            config.key_secret = Some(name);
         }
         let config = Config { models: vec![config], ..Config::default() };
         write_private(path, toml::to_string(&config)?.as_bytes())
@@ -91,6 +94,14 @@ fn url_of(place: &str) -> Result<String, String> {
     }
 }
 
+fn key_name(url: &str) -> String {
+    let host =
+        reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    let host: String = host.chars().take(KEY_HOST_CHARS).map(plain).collect();
+    format!("{KEY_NAME}-{host}")
+}
+
 /// Asks for the key until the provider accepts it, a few times. Returns the key if it was typed, and the provider's models.
 async fn ask_for_key(
     config: &mut ModelConfig,
@@ -110,7 +121,7 @@ async fn ask_for_key(
             Ok((!key.is_empty()).then(|| ApiKey::new(key.clone())))
         };
         let listed = match own {
-            Ok(own) => list(config, own).await,
+            Ok(own) => list(config, own, None).await,
             Err(missing) => Err(missing),
         };
         tries -= 1;

@@ -11,7 +11,10 @@ const ROWS: &str = include_str!("catalog.tsv");
 /// Tokens that one answer of a known model may have, unless its configuration says otherwise. Thinking counts.
 const OUTPUT_TOKENS_USUAL: u32 = 32_768;
 
-/// What is known about a model.
+/// Hosts that accept PDFs in messages.
+const TAKES_DOCUMENTS: [&str; 3] = ["api.anthropic.com", "api.openai.com", "openrouter.ai"];
+
+/// A model of the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KnownModel {
     host: &'static str,
@@ -22,6 +25,9 @@ pub(crate) struct KnownModel {
     pub(crate) prices: Prices,
     /// Whether it takes tools.
     pub(crate) tools: bool,
+    pub(crate) pictures: bool,
+    /// Whether both the model and its host accept PDFs.
+    pub(crate) documents: bool,
 }
 
 static MODELS: LazyLock<Vec<KnownModel>> = LazyLock::new(|| {
@@ -59,8 +65,11 @@ impl KnownModel {
             cached_micros: cached,
             cache_write_micros: written,
         };
-        let tools = next()?.split(' ').any(|ability| ability == "tools");
-        Some(Self { host, name, window_tokens, output_tokens_most, prices, tools })
+        let abilities = next()?;
+        let has = |ability| abilities.split(' ').any(|listed| listed == ability);
+        let (tools, pictures) = (has("tools"), has("pictures"));
+        let documents = has("pdf") && TAKES_DOCUMENTS.contains(&host);
+        Some(Self { host, name, window_tokens, output_tokens_most, prices, tools, pictures, documents })
     }
 }
 

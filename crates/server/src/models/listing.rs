@@ -1,5 +1,6 @@
 //! The models that a provider offers, with details from the provider and the catalog.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{Outgoing, Wire};
@@ -10,6 +11,7 @@ use utoipa::ToSchema;
 
 use super::catalog::{KnownModel, as_of};
 use crate::config::ModelConfig;
+use crate::vault::Vault;
 
 /// How long a provider may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -61,21 +63,22 @@ pub(crate) struct KeyRejected {
     status: u16,
 }
 
-/// Asks a provider for its models. Only the address and the format of `config` count.
+/// Asks a provider for its models. Ignores the model that `config` names.
 ///
 /// # Errors
 /// Returns an error whose message is shown to people, if there is no list.
 pub(crate) async fn list(
     config: &ModelConfig,
     key: Option<agent::ApiKey>,
+    vault: Option<&Arc<Vault>>,
 ) -> anyhow::Result<Vec<ListedModel>> {
-    let outgoing = Outgoing::new([config.url.as_str()])?;
-    let request = super::models_request(&outgoing, config, key.as_ref())?.timeout(PATIENCE);
+    let outgoing = super::outgoing(config)?;
+    let request = super::models_request(&outgoing, config, key.as_ref(), vault)?.timeout(PATIENCE);
     let reply = request.send().await.map_err(|error| anyhow::anyhow!(reached(&error)))?;
     let status = reply.status();
     let body = read(reply).await?;
     if !status.is_success() {
-        // What a provider says about a key may show a part of it.
+        // The provider's message may contain a part of the key.
         if matches!(status.as_u16(), 401 | 403) {
             return Err(KeyRejected { status: status.as_u16() }.into());
         }
@@ -85,7 +88,11 @@ pub(crate) async fn list(
     if text.trim_start().starts_with('<') {
         bail!("This address answers with a web page, not with a provider's API.");
     }
-    let text = key.as_ref().map_or(text.clone(), |key| key.hide(text));
+    let text = super::options::request(config, vault)?
+        .secrets(key.as_ref())
+        .map_err(anyhow::Error::msg)?
+        .hide(text)
+        .into_owned();
     let listed: Value = serde_json::from_str(&text).context("The provider's list can't be read.")?;
     let mut models = models(&listed, &config.url);
     if models.is_empty() {
@@ -155,7 +162,7 @@ fn models(listed: &Value, url: &str) -> Vec<ListedModel> {
     models.take(LISTED_MAX).collect()
 }
 
-/// The window that a provider tells with a model, under the names that providers use for it.
+/// Returns the window that a provider reports with a model, under any of the names that providers use.
 fn window_of(model: &Value) -> Option<u64> {
     let fields = [
         &model["meta"]["n_ctx"],

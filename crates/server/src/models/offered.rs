@@ -7,11 +7,11 @@ use agent::{ApiKey, HttpTransport, KeySource, Model, Outgoing, Transport};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use store::people::{By, KeptModel, People, PeopleError, WireName};
+use store::people::{By, KeptModel, People, PeopleError, SealedOptions, WireName};
 use utoipa::ToSchema;
 
-use super::{configured_key, make, make_with, place};
-use crate::config::{Config, ModelConfig, ProviderConfig, first_byte_seconds, silence_seconds};
+use super::{ListedModel, ModelOptions, configured_key, make, make_with, place};
+use crate::config::{Config, ModelConfig, ProviderConfig};
 use crate::vault::{NamedSecret, Vault};
 
 /// By which name it is kept which model is asked when nothing else says so.
@@ -34,6 +34,8 @@ pub(crate) enum NamedIn {
 pub(crate) struct Offer {
     pub(crate) config: ModelConfig,
     pub(crate) named_in: NamedIn,
+    /// The options that an owner set, if any.
+    pub(crate) options: Option<ModelOptions>,
     pub(crate) model: Model,
 }
 
@@ -53,8 +55,10 @@ pub(crate) enum ChangeError {
     #[error("there is no such model")]
     Unknown,
     /// Whoever may change an address must not learn the key by it.
-    #[error("the key was given for another place")]
+    #[error("the saved key or header values were given for another route")]
     KeyForElsewhere,
+    #[error("the options can't be used: {0:#}")]
+    BadOptions(anyhow::Error),
     #[error(transparent)]
     People(#[from] PeopleError),
     #[error(transparent)]
@@ -80,7 +84,7 @@ impl Offered {
         let transport = transport(&config.models)?;
         let offer = |config: &ModelConfig| -> anyhow::Result<Offer> {
             let model = make(config, &transport, &vault)?;
-            Ok(Offer { config: config.clone(), named_in: NamedIn::File, model })
+            Ok(Offer { config: config.clone(), named_in: NamedIn::File, options: None, model })
         };
         let file = config.models.iter().map(offer).collect::<anyhow::Result<_>>()?;
         let offered = Self { file, people, vault, now: RwLock::default(), changing: Mutex::default() };
@@ -97,12 +101,42 @@ impl Offered {
     ///
     /// # Errors
     /// When the file names it, its key would go elsewhere, or nothing could be kept.
-    pub(crate) fn put(&self, by: By, mut model: KeptModel, key: NewKey) -> Result<(), ChangeError> {
+    pub(crate) fn put(
+        &self,
+        by: By,
+        mut model: KeptModel,
+        key: NewKey,
+        options: Option<ModelOptions>,
+    ) -> Result<(), ChangeError> {
         let changing = self.changing();
         if self.is_in_file(&model.name) {
             return Err(ChangeError::InFile);
         }
         let before = self.people.models()?.into_iter().find(|kept| kept.name == model.name);
+        let saved = match &before {
+            Some(before) => saved_options(&self.people, &self.vault, &before.name),
+            None => Ok(None),
+        };
+        // Options that can't be opened can only be replaced. Their route is unknown, so no saved secret is used with the new ones.
+        let (saved, is_open) = match (saved, &options) {
+            (Ok(saved), _) => (saved.unwrap_or_default(), true),
+            (Err(_), Some(_)) => (ModelOptions::default(), false),
+            (Err(error), None) => return Err(ChangeError::BadOptions(error)),
+        };
+        let mut options = options.unwrap_or_else(|| saved.clone().shown());
+        let keeps_values = options.keep_values(&saved).map_err(ChangeError::BadOptions)?;
+        let mut config = described(model.clone());
+        options.clone().apply(&mut config);
+        super::check_options(&config).map_err(ChangeError::BadOptions)?;
+        // A proxy whose certificate is trusted could read the key.
+        let is_same_place = is_open
+            && before.as_ref().is_some_and(|before| {
+                let route = |options: &ModelOptions| (options.proxy.clone(), options.certificate.clone());
+                place(&before.url) == place(&model.url) && route(&saved) == route(&options)
+            });
+        if keeps_values && !is_same_place {
+            return Err(ChangeError::KeyForElsewhere);
+        }
         let secret = key_name(&model.name);
         let sealed = match key {
             NewKey::None => None,
@@ -112,7 +146,7 @@ impl Offered {
             }
             NewKey::Same => {
                 if let Some(before) = before.filter(|before| before.key_secret.is_some()) {
-                    if place(&before.url) != place(&model.url) {
+                    if !is_same_place {
                         return Err(ChangeError::KeyForElsewhere);
                     }
                     model.key_secret = before.key_secret;
@@ -120,19 +154,41 @@ impl Offered {
                 None
             }
         };
-        self.people.put_model(by, &model, sealed.as_deref())?;
+        let name = options_name(&model.name);
+        let sealed_options = match options == ModelOptions::default() {
+            true => None,
+            false => {
+                let text = serde_json::to_string(&options).map_err(anyhow::Error::from)?;
+                Some(self.vault.seal(&name, &text)?)
+            }
+        };
+        let options = SealedOptions { name: &name, sealed: sealed_options.as_deref() };
+        self.people.put_model(by, &model, sealed.as_deref(), options)?;
         self.read(&changing)?;
         Ok(())
     }
 
-    /// Returns the key of a model, if `url` has the same scheme, host and port as the model's own address.
-    pub(crate) fn key_of(&self, name: &str, url: &str) -> Option<ApiKey> {
+    /// Returns a model with its key, if `url` has the same scheme, host and port as the model's own address.
+    pub(crate) fn at(&self, name: &str, url: &str) -> Option<(ModelConfig, Option<ApiKey>)> {
         // The key belongs to the address of the same change.
         let _changing = self.changing();
         let offers = self.now();
         let offer = offers.iter().find(|offer| offer.config.name == name)?;
         let is_same = place(&offer.config.url) == place(url);
-        is_same.then(|| configured_key(&offer.config, Some(&self.vault)).ok().flatten())?
+        let key = || configured_key(&offer.config, Some(&self.vault)).ok().flatten();
+        is_same.then(|| (ModelConfig { url: url.to_owned(), ..offer.config.clone() }, key()))
+    }
+
+    /// Lists the models that a provider offers.
+    ///
+    /// # Errors
+    /// Returns an error whose message is shown to people, if there is no list.
+    pub(crate) async fn list(
+        &self,
+        config: &ModelConfig,
+        key: Option<ApiKey>,
+    ) -> anyhow::Result<Vec<ListedModel>> {
+        super::list(config, key, Some(&self.vault)).await
     }
 
     /// Takes a model away that an owner added.
@@ -147,7 +203,7 @@ impl Offered {
         if !self.people.models()?.iter().any(|kept| kept.name == name) {
             return Err(ChangeError::Unknown);
         }
-        self.people.remove_model(by, name)?;
+        self.people.remove_model(by, name, &options_name(name))?;
         self.read(&changing)?;
         Ok(())
     }
@@ -182,14 +238,21 @@ impl Offered {
     }
 
     fn read(&self, _changing: &MutexGuard<'_, ()>) -> Result<(), ChangeError> {
-        let mut added = kept(&self.people)?;
+        let mut added = kept(&self.people, &self.vault)?;
         // What the operator writes into the file since then goes before it.
-        added.retain(|config| !self.is_in_file(&config.name));
-        let transport = transport(&added)?;
-        let added = added.into_iter().map(|config| {
+        added.retain(|(config, _)| !self.is_in_file(&config.name));
+        let transport = transport(added.iter().map(|(config, _)| config))?;
+        let added = added.into_iter().map(|(config, options)| {
             let key = config.key_secret.as_ref().map(|name| self.key(name));
-            Offer { model: make_with(&config, key, &transport), config, named_in: NamedIn::Settings }
+            let model = match &options {
+                Ok(_) => make_with(&config, key, &transport, &self.vault),
+                Err(error) => Err(anyhow::anyhow!("{error:#}")),
+            };
+            // Without its options, a request might bypass the proxy that an owner set.
+            let model = model.or_else(|error| unusable(&config, &error, &self.vault))?;
+            Ok(Offer { model, config, named_in: NamedIn::Settings, options: options.ok() })
         });
+        let added = added.collect::<anyhow::Result<Vec<_>>>()?;
         let mut offers: Vec<Offer> = self.file.iter().cloned().chain(added).collect();
         let first = self.people.settings()?.into_iter().find(|(name, _)| name == DEFAULT);
         let first: Option<String> = first.and_then(|(_, name)| serde_json::from_str(&name).ok());
@@ -209,37 +272,80 @@ impl Offered {
     }
 }
 
-/// The models that owners added, as a file would describe them.
+/// Returns the models that owners added, as a file would describe them, with their options.
 ///
 /// # Errors
-/// When they cannot be read.
-pub(crate) fn kept(people: &People) -> Result<Vec<ModelConfig>, PeopleError> {
-    let described = people.models()?.into_iter().map(|kept| ModelConfig {
+/// Returns an error if they can't be read.
+pub(crate) fn kept(
+    people: &People,
+    vault: &Vault,
+) -> Result<Vec<(ModelConfig, anyhow::Result<ModelOptions>)>, PeopleError> {
+    let described = people.models()?.into_iter().map(|kept| {
+        let options = saved_options(people, vault, &kept.name).map(Option::unwrap_or_default);
+        let mut config = described(kept);
+        if let Ok(options) = &options {
+            options.clone().apply(&mut config);
+        }
+        (config, options)
+    });
+    Ok(described.collect())
+}
+
+fn described(kept: KeptModel) -> ModelConfig {
+    let provider = match kept.provider {
+        WireName::Openai => ProviderConfig::Openai,
+        WireName::Anthropic => ProviderConfig::Anthropic,
+    };
+    ModelConfig {
         name: kept.name,
-        provider: match kept.provider {
-            WireName::Openai => ProviderConfig::Openai,
-            WireName::Anthropic => ProviderConfig::Anthropic,
-        },
-        url: kept.url,
         model: kept.model,
-        key_env: None,
-        key_file: None,
         key_secret: kept.key_secret,
         window_tokens: kept.window_tokens,
         output_tokens_max: kept.output_tokens_max,
         takes_prefix: kept.takes_prefix,
         tools: kept.tools,
-        first_byte_seconds: first_byte_seconds(),
-        silence_seconds: silence_seconds(),
-        input_price: None,
-        output_price: None,
-    });
-    Ok(described.collect())
+        ..ModelConfig::at(provider, kept.url)
+    }
+}
+
+fn saved_options(people: &People, vault: &Vault, model: &str) -> anyhow::Result<Option<ModelOptions>> {
+    let name = options_name(model);
+    if people.sealed(&name)?.is_none() {
+        return Ok(None);
+    }
+    let text = vault.plain(&name).map_err(|_| {
+        anyhow::anyhow!("The options of this model can't be opened. Enter them again under Settings.")
+    })?;
+    Ok(Some(serde_json::from_str(text.expose_secret())?))
+}
+
+/// Makes a model whose options can't be used: every request fails with the reason.
+fn unusable(config: &ModelConfig, error: &anyhow::Error, vault: &Arc<Vault>) -> anyhow::Result<Model> {
+    tracing::error!(model = %config.name, reason = %format!("{error:#}"), "model options unusable");
+    let mut plain = config.clone();
+    ModelOptions::default().apply(&mut plain);
+    let refusal = Arc::new(Unusable(format!("{error:#}")));
+    make_with(&plain, Some(refusal), &transport([&plain])?, vault)
+}
+
+/// Stands in for the key of a model that can't be used. Getting the key fails with this reason.
+struct Unusable(String);
+
+impl KeySource for Unusable {
+    fn key(&self) -> Result<ApiKey, String> {
+        Err(self.0.clone())
+    }
 }
 
 /// The way to some models: whoever describes one names its place.
-fn transport(models: &[ModelConfig]) -> anyhow::Result<Arc<dyn Transport>> {
-    Ok(Arc::new(HttpTransport(Outgoing::new(models.iter().map(|model| model.url.as_str()))?)))
+fn transport<'a>(models: impl IntoIterator<Item = &'a ModelConfig>) -> anyhow::Result<Arc<dyn Transport>> {
+    let places = models.into_iter().map(|model| model.url.as_str());
+    Ok(Arc::new(HttpTransport(Outgoing::new(places)?)))
+}
+
+/// Returns the name of the secret with a model's options. Secrets that people set can't have a colon in their names.
+fn options_name(model: &str) -> String {
+    key_name(model).replacen("model.", "options:", 1)
 }
 
 /// By which name the key of a model is kept: readable, and another for each.

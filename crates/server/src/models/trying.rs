@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent::{BusyKind, Delta, Model, ProviderError, Question, RefusalKind};
+use agent::{BusyKind, Delta, Effort, Model, ProviderError, Purpose, Question, RefusalKind};
 use futures_util::StreamExt;
 use session::{Message, PromptMessage};
 use tokio::time::Instant;
@@ -27,6 +27,8 @@ pub(crate) async fn try_out(model: &Model) -> Found {
         messages: vec![PromptMessage::User(Message::text(ASK))],
         tools: Vec::new(),
         output_tokens_max: TOKENS_MAX.min(model.output_tokens_max),
+        effort: Effort::Default,
+        shown: agent::media::Shown::default(),
     };
     let begun = Instant::now();
     match tokio::time::timeout(PATIENCE, answered(model, &question)).await {
@@ -39,7 +41,7 @@ pub(crate) async fn try_out(model: &Model) -> Found {
 }
 
 async fn answered(model: &Model, question: &Question) -> Result<(), ProviderError> {
-    let mut deltas = model.provider.ask(question).await?;
+    let mut deltas = model.ask(question, Purpose::Test).await.answer?;
     while let Some(delta) = deltas.next().await {
         if let Delta::End(_) = delta? {
             return Ok(());

@@ -12,6 +12,7 @@ mod living;
 mod messaging;
 mod openid;
 mod operating;
+mod options;
 mod organising;
 mod passkeys;
 mod peer;

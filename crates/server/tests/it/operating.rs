@@ -325,6 +325,10 @@ fn figures_are_for_owners_and_name_nobody() {
         "everturn_store_writable 1",
         "everturn_sessions_damaged 0",
         "everturn_requests_total{status=\"2xx\"}",
+        "everturn_provider_requests_total{model=\"trial\",purpose=\"answer\",outcome=\"ok\"} 1",
+        "everturn_provider_first_token_seconds_count{model=\"trial\",purpose=\"answer\"} 1",
+        "everturn_provider_tokens_total{model=\"trial\",purpose=\"answer\",kind=\"output\"}",
+        "everturn_provider_cost_micros_total{model=\"trial\",purpose=\"answer\"}",
     ] {
         assert!(reply.body.contains(name), "{name} is not in {}", reply.body);
     }

@@ -139,21 +139,14 @@ fn turns_are_undone_put_back_retried_edited_and_branched() {
 fn an_attachment_is_kept_read_by_the_agent_and_given_back() {
     use std::io::{Read, Write};
     let stage = Stage::new();
-    let mut socket = std::net::TcpStream::connect(("127.0.0.1", stage.client.port)).unwrap();
-    let token = &stage.client.token;
-    write!(socket, "POST /api/v1/attachments HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\ncontent-length: 6\r\nconnection: close\r\n\r\nheron\n").unwrap();
-    let mut reply = String::new();
-    socket.read_to_string(&mut reply).unwrap();
-    let kept: Value = serde_json::from_str(reply.split_once("\r\n\r\n").unwrap().1).unwrap();
-    let file =
-        json!({ "name": "bird.txt", "media_type": "text/plain", "blob": kept["blob"], "size_bytes": 6 });
+    let file = stage.attach("bird.txt", "text/plain", b"heron\n");
     let session = stage.client.create().unwrap();
     let body = json!({ "text": "say 1 of it", "attachments": [file] });
     let posted = stage.must("POST", &format!("/sessions/{session}/messages"), &body);
     stage.client.follow(&session, posted["turn"].as_u64()).unwrap().until("run_ended").unwrap();
     assert_eq!(stage.view(&session)["turns"][0]["message"]["attachments"], json!([file]));
     let mut socket = std::net::TcpStream::connect(("127.0.0.1", stage.client.port)).unwrap();
-    let blob = kept["blob"].as_str().unwrap();
+    let (blob, token) = (file["blob"].as_str().unwrap(), &stage.client.token);
     write!(socket, "GET /api/v1/attachments/{blob} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n").unwrap();
     let mut reply = String::new();
     socket.read_to_string(&mut reply).unwrap();

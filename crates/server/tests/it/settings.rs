@@ -45,7 +45,7 @@ fn models(stage: &Stage) -> Vec<Value> {
     stage.must("GET", "/models", &json!({}))["models"].as_array().unwrap().clone()
 }
 
-fn refused(stage: &Stage, method: &str, path: &str, body: &Value, status: u16, code: &str) {
+pub(crate) fn refused(stage: &Stage, method: &str, path: &str, body: &Value, status: u16, code: &str) {
     let reply = stage.ask(method, path, body);
     assert_eq!((reply.status, reply.body["code"].as_str()), (status, Some(code)), "{method} {path} {body}");
 }

@@ -80,6 +80,11 @@ impl Stage {
         turn
     }
 
+    /// Uploads a file and returns the attachment for a message.
+    pub(crate) fn attach(&self, name: &str, media_type: &str, bytes: &[u8]) -> Value {
+        self.client.attach(name, media_type, bytes).unwrap()
+    }
+
     pub(crate) fn view(&self, session: &str) -> Value {
         self.must("GET", &format!("/sessions/{session}"), &json!({}))
     }

@@ -2,8 +2,8 @@
 
 use session::{
     CallNo, CallStatus, Command, CommitOutcome, Context, Decision, DeliveryOutcome, DeliveryStep, Flag,
-    InterruptReason, Journal, Outcome, Owner, PostMode, Progress, ProjectId, ResumeReason, RunEnd, RunId,
-    Runs, SlotNo, Time, Usage, UserId, decide, recover,
+    InterruptReason, Journal, Outcome, Owner, PostMode, Progress, ProjectId, RequestPurpose, ResumeReason,
+    RunEnd, RunId, Runs, SlotNo, Time, TurnId, Usage, UserId, decide, recover,
 };
 
 use crate::history::History;
@@ -163,7 +163,14 @@ fn about_turns(history: &mut History) -> Command {
 fn about_session(history: &mut History) -> Command {
     let at = history.state.head();
     let dice = &mut history.dice;
-    match dice.below(9) {
+    match dice.below(10) {
+        9 => {
+            let newest = history.state.turns.back();
+            let turn = newest.map_or(TurnId(1), |turn| turn.id);
+            let run = newest.and_then(|turn| turn.runs.last()).map_or(RunId(1), |run| run.id);
+            let purpose = dice.pick(&[RequestPurpose::Title, RequestPurpose::Summary]);
+            Command::BillRequest { turn, run, purpose, usage: Usage { input_tokens: 3, ..Usage::default() } }
+        }
         0 => Command::Rename { title: text(dice, false) },
         1 => Command::SuggestTitle { title: text(dice, false) },
         2 | 3 => {

@@ -3,8 +3,8 @@
 use session::limits::{STATE_BYTES_MAX, TURN_BYTES_MAX};
 use session::{
     CallNo, CallStatus, CommitOutcome, DeliveryOutcome, Event, Flag, InterruptReason, Message, MessageKey,
-    Outcome, Owner, PostMode, ProjectId, ProviderPart, RecoveryOutcome, ResumeReason, RetryReason, RunCause,
-    RunEnd, Seq, SlotNo, Time, TurnId, Usage, UserId,
+    Outcome, Owner, PostMode, ProjectId, ProviderPart, RecoveryOutcome, RequestPurpose, ResumeReason,
+    RetryReason, RunCause, RunEnd, Seq, SlotNo, Time, TurnId, Usage, UserId,
 };
 
 use crate::dice::Dice;
@@ -222,11 +222,16 @@ fn about_run(history: &mut History) -> Event {
 }
 
 fn output(history: &mut History) -> Event {
-    let run = history.run();
+    let (turn, run) = (history.turn(), history.run());
     let text = text(&mut history.dice, history.large);
     let dice = &mut history.dice;
     let (call, tool) = (CallNo(dice.small(4)), "shell".to_owned());
-    match dice.below(22) {
+    match dice.below(23) {
+        22 => {
+            let newer = RequestPurpose::Other(newer(dice));
+            let purpose = dice.pick(&[RequestPurpose::Title, RequestPurpose::Summary, newer]);
+            Event::RequestBilled { turn, run, purpose, usage: usage(dice) }
+        }
         0..3 => Event::StepStarted { run, step: dice.small(5), asked_to_continue: dice.chance(30) },
         3..11 => Event::TextAdded { run, text },
         11..13 => Event::ReasoningAdded { run, text },

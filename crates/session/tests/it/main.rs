@@ -11,4 +11,5 @@ mod prompts;
 mod seams;
 mod sizes;
 mod story;
+mod titles;
 mod variants;

@@ -4,7 +4,7 @@
 use serde_json::json;
 use session::{
     CallState, CallStatus, CommitOutcome, DeliveryOutcome, Event, Flag, InterruptReason, Need, Piece,
-    PostMode, Recovery, RecoveryOutcome, RetryReason, Run, RunCause, RunEnd, Title,
+    PostMode, Recovery, RecoveryOutcome, RequestPurpose, RetryReason, Run, RunCause, RunEnd, Title,
 };
 
 macro_rules! every_variant {
@@ -21,7 +21,7 @@ every_variant! {
     Event: SessionCreated, SessionBranched, SessionRenamed, TitleGenerated, FlagSet, TagsSet, ProjectSet, IdAdded, IdRemoved,
         MessagePosted, QueuedEdited, QueuedRemoved, QueuePaused, QueueResumed, MessageSteered, MessageEdited, TurnsUndone,
         TurnsPutBack, SessionCleared, AnswerChosen, RunStarted, StepStarted, TextAdded, ReasoningAdded, CallDrafted,
-        CallAsked, CallFinished, UsageReported, ProviderPartAdded, RetryScheduled, RunEnded, RecoveryAttempted, RecoverySettled, ContextCompacted,
+        CallAsked, CallFinished, UsageReported, ProviderPartAdded, RetryScheduled, RequestBilled, RunEnded, RecoveryAttempted, RecoverySettled, ContextCompacted,
         EntriesSetAside, ResumeMarked, ResumeCleared, MemoryOwnerSet, MemoryReassigned, MemoryCommitStarted,
         MemoryCommitAccepted, MemoryCommitEnded, DeliveryOwed, DeliveryAttempted, DeliveryUnsent, PartDelivered,
         ChatNotified, DeliveryEnded, Unknown;
@@ -32,6 +32,7 @@ every_variant! {
     RecoveryOutcome: Recovered, Neutral, Other;
     CommitOutcome: Done, Failed, Other;
     CallStatus: Ok, Error, Other;
+    RequestPurpose: Title, Summary, Other;
     RetryReason: RateLimit, Overloaded, Network, Silent, Cut, Other;
     Flag: Pinned, Archived, Trashed, Other;
     DeliveryOutcome: Delivered, Doubtful, Refused, Withdrawn, Other;

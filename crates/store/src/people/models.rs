@@ -25,6 +25,13 @@ pub struct KeptModel {
     pub tools: bool,
 }
 
+/// The sealed options of a model, and the name of their secret. `None` removes them.
+#[derive(Debug, Clone, Copy)]
+pub struct SealedOptions<'a> {
+    pub name: &'a str,
+    pub sealed: Option<&'a [u8]>,
+}
+
 impl People {
     /// The models that owners added, oldest first.
     ///
@@ -57,7 +64,13 @@ impl People {
     ///
     /// # Errors
     /// When there are too many, or nothing could be kept.
-    pub fn put_model(&self, by: By, model: &KeptModel, sealed: Option<&[u8]>) -> Result<(), PeopleError> {
+    pub fn put_model(
+        &self,
+        by: By,
+        model: &KeptModel,
+        sealed: Option<&[u8]>,
+        options: SealedOptions<'_>,
+    ) -> Result<(), PeopleError> {
         let about = format!("{} at {}", model.name, model.url);
         self.change(by, "model_set", &about, |transaction| {
             transaction.execute(
@@ -68,6 +81,13 @@ impl People {
                 transaction.execute(
                     "INSERT OR REPLACE INTO secrets (name, sealed, changed_at) VALUES (?, ?, ?)",
                     params![secret, sealed, by.now.0],
+                )?;
+            }
+            transaction.execute("DELETE FROM secrets WHERE name = ?", [options.name])?;
+            if let Some(sealed) = options.sealed {
+                transaction.execute(
+                    "INSERT INTO secrets (name, sealed, changed_at) VALUES (?, ?, ?)",
+                    params![options.name, sealed, by.now.0],
                 )?;
             }
             transaction.execute(
@@ -93,12 +113,13 @@ impl People {
         })
     }
 
-    /// Removes a model and its key. Answers no when there is none.
+    /// Removes a model, its key, and the secret `options`. Returns whether there was such a model.
     ///
     /// # Errors
     /// When nothing could be kept.
-    pub fn remove_model(&self, by: By, name: &str) -> Result<bool, PeopleError> {
+    pub fn remove_model(&self, by: By, name: &str, options: &str) -> Result<bool, PeopleError> {
         self.change(by, "model_removed", name, |transaction| {
+            transaction.execute("DELETE FROM secrets WHERE name = ?", [options])?;
             let sql = "DELETE FROM secrets WHERE name = (SELECT key_secret FROM models WHERE name = ?)";
             transaction.execute(sql, [name])?;
             Ok(transaction.execute("DELETE FROM models WHERE name = ?", [name])? == 1)
@@ -115,6 +136,8 @@ mod tests {
     use crate::directory::{DataDirectory, LogsAt};
 
     use super::*;
+
+    const NONE: SealedOptions<'static> = SealedOptions { name: "options:one", sealed: None };
 
     fn model(name: &str, key_secret: Option<&str>) -> KeptModel {
         KeptModel {
@@ -137,19 +160,23 @@ mod tests {
             People::open(&DataDirectory::enter(directory.path(), LogsAt::Elsewhere).unwrap(), Time(1))
                 .unwrap();
         let by = By { user: None, now: Time(2), id: Uuid::from_u128(1) };
-        people.put_model(by, &model("one", Some("key.one")), Some(b"sealed")).unwrap();
-        people.put_model(by, &model("two", None), None).unwrap();
+        people.put_model(by, &model("one", Some("key.one")), Some(b"sealed"), NONE).unwrap();
+        people.put_model(by, &model("two", None), None, NONE).unwrap();
         assert_eq!(people.sealed("key.one").unwrap().unwrap(), b"sealed");
         // Changed without a new key: the key stays, and so does the order.
         let changed = KeptModel { tools: false, ..model("one", Some("key.one")) };
-        people.put_model(by, &changed, None).unwrap();
+        people.put_model(by, &changed, None, NONE).unwrap();
         assert_eq!(people.models().unwrap(), [changed, model("two", None)]);
         assert_eq!(people.sealed("key.one").unwrap().unwrap(), b"sealed");
-        people.put_model(by, &model("one", None), None).unwrap();
+        let options = SealedOptions { sealed: Some(b"options"), ..NONE };
+        people.put_model(by, &model("one", None), None, options).unwrap();
+        assert_eq!(people.sealed("options:one").unwrap().unwrap(), b"options");
         assert_eq!(people.sealed("key.one").unwrap(), None);
-        people.put_model(by, &model("one", Some("key.one")), Some(b"again")).unwrap();
-        assert!(people.remove_model(by, "one").unwrap() && !people.remove_model(by, "one").unwrap());
+        people.put_model(by, &model("one", Some("key.one")), Some(b"again"), options).unwrap();
+        let remove = || people.remove_model(by, "one", "options:one").unwrap();
+        assert!(remove() && !remove());
         assert_eq!(people.sealed("key.one").unwrap(), None);
+        assert_eq!(people.sealed("options:one").unwrap(), None);
         assert_eq!(people.models().unwrap(), [model("two", None)]);
     }
 
@@ -161,11 +188,11 @@ mod tests {
                 .unwrap();
         let by = By { user: None, now: Time(2), id: Uuid::from_u128(1) };
         for number in 0..MODELS_MAX {
-            people.put_model(by, &model(&number.to_string(), None), None).unwrap();
+            people.put_model(by, &model(&number.to_string(), None), None, NONE).unwrap();
         }
-        let refused = people.put_model(by, &model("more", Some("key")), Some(b"sealed"));
+        let refused = people.put_model(by, &model("more", Some("key")), Some(b"sealed"), NONE);
         assert!(matches!(refused, Err(PeopleError::TooManyModels)));
         assert_eq!((people.models().unwrap().len(), people.sealed("key").unwrap()), (MODELS_MAX, None));
-        people.put_model(by, &model("7", None), None).unwrap();
+        people.put_model(by, &model("7", None), None, NONE).unwrap();
     }
 }

@@ -153,7 +153,8 @@ async fn turns(transaction: &Transaction<'_>, no: i64, entry: &Entry) -> Result<
         Event::RunEnded { turn, .. }
         | Event::AnswerChosen { turn, .. }
         | Event::RecoveryAttempted { turn, .. }
-        | Event::RecoverySettled { turn, .. } => {
+        | Event::RecoverySettled { turn, .. }
+        | Event::RequestBilled { turn, .. } => {
             run(transaction, "UPDATE turns SET last = $3 WHERE no = $1 AND turn = $2", no, *turn, seq).await
         }
         Event::TurnsUndone { from, .. } => hide(transaction, no, *from, seq).await,

@@ -59,7 +59,8 @@ pub(super) fn turns(connection: &Connection, no: i64, entry: &Entry) -> Result<(
         Event::RunEnded { turn, .. }
         | Event::AnswerChosen { turn, .. }
         | Event::RecoveryAttempted { turn, .. }
-        | Event::RecoverySettled { turn, .. } => {
+        | Event::RecoverySettled { turn, .. }
+        | Event::RequestBilled { turn, .. } => {
             run(connection, "UPDATE turns SET last = ?3 WHERE no = ?1 AND turn = ?2", no, *turn, seq)?;
         }
         Event::TurnsUndone { from, .. } => hide(connection, no, *from, seq)?,

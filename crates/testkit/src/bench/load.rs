@@ -277,8 +277,4 @@ impl Runner for Stream {
         }
         .boxed()
     }
-
-    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<String>> {
-        std::future::ready(None).boxed()
-    }
 }

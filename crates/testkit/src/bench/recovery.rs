@@ -45,10 +45,6 @@ impl Runner for Flood {
         }
         .boxed()
     }
-
-    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<String>> {
-        std::future::ready(None).boxed()
-    }
 }
 
 pub(crate) fn measure(bench: &mut Bench) -> Result<()> {

@@ -68,10 +68,6 @@ impl Runner for WordAgent {
         }
         .boxed()
     }
-
-    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<String>> {
-        std::future::ready(None).boxed()
-    }
 }
 
 async fn speak(plan: Plan, request: &RunRequest, progress: &RunProgress) -> Result<(), RunOver> {

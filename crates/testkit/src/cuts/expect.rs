@@ -1,7 +1,7 @@
 //! What a session must hold after a case, worked out from the bytes alone.
 
 use agent::provider::{anthropic, openai, responses};
-use agent::{AnswerLimits, Broken, Decoder, Delta, Finish, ProviderError, Wire, answer};
+use agent::{AnswerLimits, Broken, Decoder, Delta, Finish, ProviderError, Secrets, Wire, answer};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 
@@ -43,7 +43,7 @@ pub fn read(wire: Wire, bytes: &[u8], then: Then) -> Said {
         Then::Silence => futures_util::stream::pending().boxed(),
     };
     let bytes = futures_util::stream::iter([Ok::<_, Broken>(Bytes::copy_from_slice(bytes))]).chain(silence);
-    let mut deltas = answer(bytes, decoder, AnswerLimits::default(), None);
+    let mut deltas = answer(bytes, decoder, AnswerLimits::default(), Secrets::default());
     let mut said = Said::default();
     // Bytes at hand are read without waiting.
     while let Some(Some(delta)) = deltas.next().now_or_never() {

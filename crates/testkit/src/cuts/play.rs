@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{
-    Agent, AnswerLimits, Density, LearnedDialect, Model, Prices, Provider, RunLimits, Transport, World,
+    Agent, AnswerLimits, Density, LearnedDialect, Model, Prices, Provider, RequestOptions, RunLimits,
+    Transport, World,
 };
 use anyhow::Context;
 use futures_util::FutureExt;
@@ -49,10 +50,6 @@ impl Runner for AgentOfCase {
     fn run(&self, request: RunRequest, progress: RunProgress) -> BoxFuture<'static, ()> {
         Runner::run(&self.agent(), request, progress)
     }
-
-    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<String>> {
-        std::future::ready(None).boxed()
-    }
 }
 
 /// A stage for cases: a hub on a store in memory.
@@ -75,6 +72,7 @@ impl Stage {
             transport,
             limits: AnswerLimits::default(),
             dialect: LearnedDialect::default(),
+            options: RequestOptions::default(),
         };
         let model = Model {
             name: "scripted".to_owned(),
@@ -88,8 +86,10 @@ impl Stage {
         };
         let agent = Arc::new(AgentOfCase(std::sync::Mutex::new(Agent {
             models: vec![model],
+            background: None,
             tools: agent::tool::built_in(),
             world: Arc::new(Nowhere),
+            media: Arc::default(),
             limits: RunLimits::default(),
             instructions: None,
         })));

@@ -119,6 +119,6 @@ impl Transport for OnWire {
         } else {
             stream::iter(pieces).boxed()
         };
-        std::future::ready(Ok(Reply { status: 200, retry_after: None, body })).boxed()
+        std::future::ready(Ok(Reply { status: 200, retry_after: None, request: None, body })).boxed()
     }
 }

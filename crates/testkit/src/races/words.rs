@@ -67,10 +67,6 @@ impl Runner for Speaker {
         // A run that is over says nothing more.
         async move { Speech::new(&counter, request.run.0, progress).give().await.unwrap_or(()) }.boxed()
     }
-
-    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<String>> {
-        std::future::ready(None).boxed()
-    }
 }
 
 /// One run's speech.

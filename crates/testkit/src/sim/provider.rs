@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent::Billed;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hub::{RunOver, RunProgress, RunRequest, Runner};
@@ -44,11 +45,12 @@ impl Runner for Provider {
         .boxed()
     }
 
-    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<String>> {
+    fn title(&self, _: hub::PromptRequest) -> BoxFuture<'static, Option<Billed<String>>> {
         let world = self.world.clone();
         async move {
             world.pause(500).await;
-            world.chance(50).then(|| "a generated title".to_owned())
+            let value = world.chance(50).then(|| "a generated title".to_owned());
+            Some(Billed { value, usage: Usage { input_tokens: 1, ..Usage::default() } })
         }
         .boxed()
     }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::speech::{Says, call_id, opaque_list, pieces, thought};
-use super::{Strict, prompt_bytes, tokens};
+use super::{Strict, bill};
 
 /// The field of a message that holds the reasoning items before its text or calls.
 pub(crate) const REASONING: &str = "reasoning_items";
@@ -114,7 +114,7 @@ pub(super) fn events(provider: &Strict, body: &Value, step: &str, says: &Says) -
             *count
         }
     };
-    let usage = json!({ "input_tokens": tokens(prompt_bytes(body)), "output_tokens": tokens(output) });
+    let usage = bill::of_response(provider, body, output);
     let response = json!({ "status": "completed", "usage": usage });
     frames.push(event("response.completed", json!({ "response": response })));
     frames

@@ -55,7 +55,7 @@ impl Breach {
     }
 }
 
-/// What is checked.
+/// A check of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
     /// No field of the request but these.

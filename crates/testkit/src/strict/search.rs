@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agent::{
     Agent, AnswerLimits, ApiKey, Broken, BusyKind, Density, Dialect, KeySource, LearnedDialect, Model,
-    Prices, Provider, ProviderError, Reply, Request, RunLimits, Transport, World,
+    Prices, Provider, ProviderError, Reply, Request, RequestOptions, RunLimits, Transport, World,
 };
 use anyhow::Context;
 use bytes::Bytes;
@@ -130,7 +130,7 @@ pub fn run(report: &mut Report, first: u64, count: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Lives one session.
+/// Runs one session.
 ///
 /// # Errors
 /// Returns an error if the runtime or the hub can't be started.
@@ -165,7 +165,7 @@ enum Fault {
 struct Wires {
     faults: Mutex<VecDeque<Fault>>,
     lived: Mutex<Lived>,
-    /// What was refused last.
+    /// The last refusal.
     refused: Mutex<String>,
 }
 
@@ -184,7 +184,7 @@ impl Wires {
 
     fn answer(&self, provider: &Strict, body: &str) -> Result<Reply, ProviderError> {
         let fault = self.faults().pop_front();
-        let reply = |status, retry_after, body| Ok(Reply { status, retry_after, body });
+        let reply = |status, retry_after, body| Ok(Reply { status, retry_after, request: None, body });
         let whole = |text: String| futures_util::stream::iter([Ok(Bytes::from(text))]).boxed();
         match fault {
             Some(Fault::RateLimit(wait)) => {
@@ -295,6 +295,7 @@ fn model(provider: &Strict, wires: &Arc<Wires>) -> Model {
         provider: Provider {
             wire: provider.wire,
             dialect: LearnedDialect::new(Dialect::of(&url, provider.model)),
+            options: RequestOptions::default(),
             url,
             key: Some(key),
             takes_prefix: false,
@@ -356,7 +357,7 @@ struct Up {
     hub: Hub,
 }
 
-/// One session, and everything that outlives its process.
+/// One session, and the state that survives its process.
 struct Life {
     dice: Dice,
     wires: Arc<Wires>,
@@ -368,7 +369,7 @@ struct Life {
     current: usize,
     up: Up,
     session: SessionId,
-    /// What happened, for whoever reads of a dead end.
+    /// Events of the session, printed with a dead end.
     told: Vec<String>,
 }
 
@@ -539,7 +540,7 @@ impl Life {
         self.quiet().await.map(drop)
     }
 
-    /// Kills the process and starts another on what it left.
+    /// Kills the process and starts another with the same store.
     async fn crash(&mut self) -> anyhow::Result<()> {
         self.tell("crashed");
         self.wires.met("crashed");
@@ -551,7 +552,7 @@ impl Life {
         self.quiet().await.map(drop)
     }
 
-    /// Waits until nothing goes on.
+    /// Waits until the session is idle.
     async fn quiet(&mut self) -> anyhow::Result<View> {
         let deadline = Instant::now() + PATIENCE;
         let mut pause = Duration::from_millis(100);
@@ -629,8 +630,10 @@ async fn start(
     let process = Process::new(seed, GIVE_WAY);
     let agent = Agent {
         models: models.iter().map(|provider| model(provider, wires)).collect(),
+        background: None,
         tools: agent::tool::built_in(),
         world: Arc::new(Seen(outside.clone())),
+        media: Arc::default(),
         limits: RunLimits::default(),
         instructions: None,
     };

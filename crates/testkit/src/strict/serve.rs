@@ -2,9 +2,10 @@
 //! TLS with a certificate for the host; local ones are reached by path. Requests to hosts that are not in the table are
 //! refused and recorded, so nothing leaves this machine.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 
 use super::rules::Breach;
-use super::{PROVIDERS, Reaction, Strict};
+use super::{PROVIDERS, Reaction, Strict, listing, pictures, speech};
 use crate::trial::now;
 
 /// Bytes of a request.
@@ -40,7 +41,7 @@ pub enum Order {
 #[derive(Debug)]
 pub struct Served {
     pub port: u16,
-    /// The certificate that those who ask must trust, as PEM.
+    /// The certificate authority that clients must trust, as PEM.
     pub certificate: String,
     shared: Arc<Shared>,
 }
@@ -57,6 +58,10 @@ struct State {
     held: Vec<TcpStream>,
     remembered: VecDeque<String>,
     strangers: Vec<String>,
+    /// Providers that accepted a request with returned thinking.
+    got_thinking_back: BTreeSet<&'static str>,
+    /// Providers that accepted a request with a picture.
+    got_picture: BTreeSet<&'static str>,
 }
 
 impl Shared {
@@ -94,6 +99,20 @@ impl Served {
         Ok(Self { port, certificate, shared })
     }
 
+    /// Writes the certificate into `home`, and returns the environment with which a server connects to these providers.
+    ///
+    /// # Errors
+    /// Returns an error if the certificate can't be written.
+    pub fn variables(&self, home: &Path) -> anyhow::Result<Vec<(&'static str, String)>> {
+        let authority = home.join("authority.pem");
+        std::fs::write(&authority, &self.certificate)?;
+        Ok(vec![
+            ("HTTPS_PROXY", format!("http://127.0.0.1:{}", self.port)),
+            ("NO_PROXY", "127.0.0.1".to_owned()),
+            ("SSL_CERT_FILE", authority.display().to_string()),
+        ])
+    }
+
     /// Sets what happens to the next request of a run. Titles, summaries and refused requests take no order.
     pub fn order(&self, order: Order) {
         self.shared.state().orders.push_back(order);
@@ -114,7 +133,7 @@ impl Served {
         Ok(())
     }
 
-    /// Lets go of what was kept waiting.
+    /// Releases held requests.
     pub fn release(&self) {
         for held in self.shared.state().held.drain(..) {
             // One whose client is gone is closed already.
@@ -133,13 +152,23 @@ impl Served {
         self.shared.state().remembered.iter().cloned().collect()
     }
 
+    /// Whether a provider accepted a request that returned its thinking with calls.
+    pub fn got_thinking_back(&self, provider: &Strict) -> bool {
+        self.shared.state().got_thinking_back.contains(provider.name)
+    }
+
+    /// Whether a provider accepted a request with a picture.
+    pub fn got_picture(&self, provider: &Strict) -> bool {
+        self.shared.state().got_picture.contains(provider.name)
+    }
+
     /// Hosts that were asked for and are not in the table.
     pub fn strangers(&self) -> Vec<String> {
         self.shared.state().strangers.clone()
     }
 }
 
-/// Makes an authority and, signed by it, a certificate for every host.
+/// Creates a certificate authority and a certificate for every host.
 fn certificates() -> anyhow::Result<(String, ServerConfig)> {
     let mut authority = CertificateParams::new(Vec::new())?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -220,11 +249,16 @@ impl Request {
         self.line.split(' ').nth(1).unwrap_or_default()
     }
 
+    /// Returns its path if it goes to this machine, otherwise its URL.
+    fn place(&self, host: Option<&str>) -> String {
+        host.map_or(self.path().to_owned(), |host| format!("https://{host}{}", self.path()))
+    }
+
     /// The provider at this address that has the model.
     fn provider(&self, host: Option<&str>) -> Option<&'static Strict> {
         let model: Value = serde_json::from_str(&self.body).unwrap_or_default();
         let model = model["model"].as_str().unwrap_or_default();
-        let place = host.map_or(self.path().to_owned(), |host| format!("https://{host}{}", self.path()));
+        let place = self.place(host);
         let is_there = |provider: &&Strict| {
             place
                 .strip_prefix(provider.base)
@@ -256,6 +290,9 @@ fn answer(
     host: Option<&str>,
     shared: &Shared,
 ) -> anyhow::Result<()> {
+    if let Some(list) = listing::at(&asked.place(host)) {
+        return send(stream, "200 OK", &list.to_string());
+    }
     let Some(provider) = asked.provider(host) else {
         shared.note(format!("{}: nothing is there", asked.line));
         let reply = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -271,10 +308,7 @@ fn answer(
     match reaction {
         Reaction::Refuses { status, body, .. } => {
             shared.note(format!("{}: {status} {body}", provider.name));
-            let length = body.len();
-            let head =
-                format!("HTTP/1.1 {status} No\r\ncontent-type: application/json\r\ncontent-length: {length}");
-            stream.write_all(format!("{head}\r\nconnection: close\r\n\r\n{body}").as_bytes())?;
+            send(stream, &format!("{status} No"), &body)?;
         }
         Reaction::Answers(_) if order == Some(Order::Hold) => {
             shared.note(format!("{}: held", provider.name));
@@ -287,10 +321,24 @@ fn answer(
         }
         Reaction::Answers(frames) => {
             shared.note(format!("{}: answered{}", provider.name, if order.is_some() { ", cut" } else { "" }));
+            let body = serde_json::from_str(&asked.body).unwrap_or_default();
+            if speech::brings_thinking_back(provider, &body) {
+                shared.state().got_thinking_back.insert(provider.name);
+            }
+            if pictures::picture_of(&body).is_some() {
+                shared.state().got_picture.insert(provider.name);
+            }
             stream_frames(stream, socket, &frames, order)?;
         }
     }
     Ok(())
+}
+
+/// Sends a whole reply.
+fn send(stream: &mut impl Write, status: &str, body: &str) -> anyhow::Result<()> {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}");
+    Ok(stream.write_all(format!("{head}\r\nconnection: close\r\n\r\n{body}").as_bytes())?)
 }
 
 /// Sends the frames of an answer, whole or up to a cut.

@@ -5,7 +5,7 @@ use agent::Wire;
 use serde_json::{Value, json};
 
 use super::rules::{blocks, calls_of, role};
-use super::{Strict, prompt_bytes, responses, tokens};
+use super::{Strict, bill, responses, tokens};
 
 /// The title that every model gives.
 pub const TITLE: &str = "Herons and Clocks";
@@ -32,7 +32,7 @@ pub struct Speech {
 /// How calls arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calls {
-    /// In pieces, told apart by their index.
+    /// In pieces, identified by their index.
     Pieces,
     /// Each whole, all with index 0.
     IndexZero,
@@ -121,6 +121,17 @@ impl<'a> Seal<'a> {
     }
 }
 
+/// Whether a request returns this provider's thinking with calls.
+pub(crate) fn brings_thinking_back(provider: &Strict, body: &Value) -> bool {
+    let body = if provider.wire == Wire::Responses { responses::with_messages(body) } else { body.clone() };
+    let marks = [thought(""), seal(provider, "")].map(|mark| mark.trim_end_matches('.').to_owned());
+    let messages = body["messages"].as_array().into_iter().flatten();
+    messages.filter(|message| calls_of(message).next().is_some()).any(|message| {
+        let message = message.to_string();
+        marks.iter().any(|mark| message.contains(mark))
+    })
+}
+
 /// The list that must come back with the calls of a step.
 pub(crate) fn opaque_list(provider: &Strict, step: &str) -> Value {
     let (thought, seal) = (thought(step), seal(provider, step));
@@ -147,19 +158,19 @@ pub(crate) fn thinking_blocks(provider: &Strict, step: &str) -> Vec<Value> {
     ]
 }
 
-/// What is said.
+/// The text of an answer.
 pub(super) enum Says {
     Text(String),
     Calls(usize),
 }
 
-/// What the question asks for.
+/// The kind of answer that a question asks for.
 struct Asked {
     /// The last paragraph of the user's last message.
     words: String,
     /// Steps with calls since.
     steps: usize,
-    /// What the model said before.
+    /// The model's earlier text.
     before: String,
     has_tools: bool,
 }
@@ -213,7 +224,7 @@ pub fn counted(from: usize) -> String {
     (from..=COUNT).map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Goes on from a text that was cut, with its last words first.
+/// Continues a text that was cut, and repeats its last words.
 fn go_on(before: &str) -> Option<String> {
     let last =
         before.split_whitespace().rev().find_map(|word| word.strip_prefix('w')?.parse::<usize>().ok())?;
@@ -273,8 +284,7 @@ impl Chunks<'_> {
             }
         };
         frames.push(chunk(&json!({}), Some(finish)));
-        let usage =
-            json!({ "prompt_tokens": tokens(prompt_bytes(self.body)), "completion_tokens": tokens(output) });
+        let usage = bill::of_chunks(self.provider, self.body, output);
         frames.push(format!(
             "data: {}\n\n",
             json!({ "object": "chat.completion.chunk", "choices": [], "usage": usage })
@@ -357,7 +367,7 @@ fn chunk(delta: &Value, finish: Option<&str>) -> String {
 
 /// An answer as Messages stream it.
 fn events(provider: &Strict, body: &Value, step: &str, says: &Says) -> Vec<String> {
-    let usage = json!({ "input_tokens": tokens(prompt_bytes(body)), "output_tokens": 1 });
+    let usage = bill::of_message(provider, body);
     let mut frames = vec![
         event(
             "message_start",

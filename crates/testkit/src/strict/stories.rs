@@ -9,6 +9,8 @@ use agent::Wire;
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
+use super::ability::{Ability, Outcome, Seen, Shown};
+use super::pictures::GIF;
 use super::serve::{Order, Served, deadline};
 use super::speech::{COUNT, TITLE, answers};
 use super::{PROVIDERS, Strict};
@@ -18,88 +20,19 @@ use crate::trial::{Process, Setup, now};
 
 /// Longest wait for one thing. Only a failing story waits this long.
 const PATIENCE_SECONDS: u64 = 30;
-/// Stories at the same time: they mostly wait.
+/// Stories that run at once; they mostly wait.
 const AT_ONCE: usize = 3;
 /// Bytes of a long message, and how many of them are posted until the session must have been compacted.
 const LONG_BYTES: usize = 6_000;
 const LONG_MESSAGES_MAX: usize = 10;
 /// Words of the counting answer that arrive before it is cut.
 const WORDS_BEFORE_CUT: usize = 12;
-/// Entries and lines that are told of a story that failed.
+/// The remark on thinking that a provider doesn't require back.
+const KEPT_FOR_READERS: &str = "The thinking is kept in the session for readers. The provider doesn't require it, so it isn't sent back.";
+/// Log entries and lines that are printed for a failed story.
 const TOLD: usize = 8;
 
-/// What a provider must be good for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ability {
-    Question,
-    Title,
-    TwoTools,
-    SecondTurn,
-    ModelChange,
-    TooLong,
-    CutAndContinue,
-    Crash,
-}
-
-impl Ability {
-    /// All of them, in the order of the story.
-    pub const ALL: [Self; 8] = [
-        Self::Question,
-        Self::Title,
-        Self::TwoTools,
-        Self::SecondTurn,
-        Self::ModelChange,
-        Self::TooLong,
-        Self::CutAndContinue,
-        Self::Crash,
-    ];
-
-    /// Its name in figures and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Question => "question",
-            Self::Title => "title",
-            Self::TwoTools => "two_tools",
-            Self::SecondTurn => "second_turn",
-            Self::ModelChange => "model_change",
-            Self::TooLong => "too_long",
-            Self::CutAndContinue => "cut_and_continue",
-            Self::Crash => "crash",
-        }
-    }
-}
-
-/// Whether a provider has an ability.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
-    pub provider: &'static str,
-    pub ability: Ability,
-    pub result: Outcome,
-}
-
-/// What became of a part of a story.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    Works,
-    /// The model can't do that, whoever asks it.
-    NotOffered,
-    /// What happened instead.
-    Fails(String),
-}
-
-impl Shown {
-    /// The result as one JSON object.
-    pub fn to_json(&self) -> Value {
-        let (result, why) = match &self.result {
-            Outcome::Works => ("works", None),
-            Outcome::NotOffered => ("not_offered", None),
-            Outcome::Fails(why) => ("fails", Some(why)),
-        };
-        json!({ "provider": self.provider, "ability": self.ability.name(), "result": result, "why": why })
-    }
-}
-
-/// Tells the story of every provider whose name contains `only`.
+/// Runs the story with every provider whose name contains `only`.
 ///
 /// # Errors
 /// Returns an error if the servers can't be started.
@@ -140,7 +73,7 @@ pub fn run(report: &mut Report, only: Option<&str>) -> anyhow::Result<Vec<Shown>
     Ok(all)
 }
 
-/// Tells the story of one provider. Returns what it showed, and the hosts that were asked for and are not in the table.
+/// Runs the story with one provider. Returns the results, and the requested hosts that are not in the table.
 fn tell(provider: &'static Strict) -> anyhow::Result<(Vec<Shown>, Vec<String>)> {
     let served = Served::start()?;
     let home = tempfile::tempdir()?;
@@ -148,8 +81,7 @@ fn tell(provider: &'static Strict) -> anyhow::Result<(Vec<Shown>, Vec<String>)> 
     let mut all = Vec::new();
     for ability in Ability::ALL {
         let result = match story.show(ability) {
-            Ok(()) if ability == Ability::TwoTools && !provider.has_tools() => Outcome::NotOffered,
-            Ok(()) => Outcome::Works,
+            Ok(seen) => seen.outcome(provider, ability),
             Err(error) => Outcome::Fails(story.told(&error)),
         };
         all.push(Shown { provider: provider.name, ability, result });
@@ -175,7 +107,6 @@ impl<'a> Story<'a> {
             PROVIDERS.iter().position(|known| known.name == provider.name).context("it is in the table")?;
         let other = &PROVIDERS[(at + 1) % PROVIDERS.len()];
         let setup = Setup::at(home, served.port)?;
-        std::fs::write(home.join("authority.pem"), &served.certificate)?;
         std::fs::write(setup.config(), configuration(&setup, &[provider, other], served.port))?;
         let client = Client { port: setup.port, token: setup.token()? };
         let server = serve(&setup, served, &[provider, other])?;
@@ -184,19 +115,26 @@ impl<'a> Story<'a> {
         Ok(Self { provider, other, served, setup, server, client, session })
     }
 
-    fn show(&mut self, ability: Ability) -> anyhow::Result<()> {
-        // What an earlier part left behind is not this one's.
+    fn show(&mut self, ability: Ability) -> anyhow::Result<Seen> {
+        // Discard leftovers of an earlier part.
         self.served.forget_orders();
         match ability {
-            Ability::Question => self.ask("Hello, who are you?", self.provider),
-            Ability::Title => self.gets_title(),
-            Ability::TwoTools => self.calls_tools(),
-            Ability::SecondTurn => self.ask("And what else?", self.provider),
-            Ability::ModelChange => self.changes_model(),
-            Ability::TooLong => self.grows_too_long(),
-            Ability::CutAndContinue => self.is_cut_and_continues(),
-            Ability::Crash => self.crashes(),
+            Ability::WindowKnown => return self.lists_window(),
+            Ability::Cost => return self.counts("cost_micros"),
+            Ability::OneTool => return self.calls_tools("Look at the clock, please.", 1),
+            Ability::TwoTools => return self.calls_tools("Look at both clocks, please.", 2),
+            Ability::ThinkingKept => return self.keeps_thinking(),
+            Ability::Caching => return self.counts("cached_tokens"),
+            Ability::Pictures => return self.shows_picture(),
+            Ability::Question => self.ask("Hello, who are you?", self.provider)?,
+            Ability::Title => self.gets_title()?,
+            Ability::SecondTurn => self.ask("And what else?", self.provider)?,
+            Ability::ModelChange => self.changes_model()?,
+            Ability::TooLong => self.grows_too_long()?,
+            Ability::CutAndContinue => self.is_cut_and_continues()?,
+            Ability::Crash => self.crashes()?,
         }
+        Ok(Seen::Works)
     }
 
     /// Posts a message to a model and waits for the whole answer.
@@ -244,14 +182,73 @@ impl<'a> Story<'a> {
         Ok(())
     }
 
-    fn calls_tools(&self) -> anyhow::Result<()> {
-        let turn = self.answered("Look at both clocks, please.", self.provider)?;
+    /// Asks for calls. A model without tools must still answer.
+    fn calls_tools(&self, question: &str, expected: usize) -> anyhow::Result<Seen> {
+        let turn = self.answered(question, self.provider)?;
         let parts = turn["answer"]["parts"].as_array().cloned().unwrap_or_default();
         let calls = parts.iter().filter(|part| part["call"]["tool"] == "clock").count();
-        let expected = if self.provider.has_tools() { 2 } else { 0 };
-        ensure!(calls == expected, "{calls} calls: {turn}");
         ensure!(said(&turn).trim() == answers(self.provider), "the answer is {turn}");
-        Ok(())
+        if calls == 0 {
+            return Ok(Seen::Missing(format!("no calls: {turn}")));
+        }
+        ensure!(calls == expected, "{calls} calls: {turn}");
+        Ok(Seen::Works)
+    }
+
+    /// Checks that thinking was sent back with the calls that followed it. If the provider doesn't require that, thinking in
+    /// the log is enough.
+    fn keeps_thinking(&self) -> anyhow::Result<Seen> {
+        if self.served.got_thinking_back(self.provider) {
+            return Ok(Seen::Works);
+        }
+        ensure!(!self.provider.wants_thinking_back(), "no thinking came back with the calls");
+        let is_thinking = |entry: &Value| !entry["event"]["reasoning_added"].is_null();
+        if self.log()?.iter().any(is_thinking) {
+            return Ok(Seen::Noted(KEPT_FOR_READERS));
+        }
+        Ok(Seen::Missing("the log has no thinking".to_owned()))
+    }
+
+    /// Checks that a count in the usage of the newest answer isn't zero.
+    fn counts(&self, field: &str) -> anyhow::Result<Seen> {
+        let usage = self.newest()?["usage"].clone();
+        if usage[field].as_u64().is_some_and(|count| count > 0) {
+            return Ok(Seen::Works);
+        }
+        Ok(Seen::Missing(format!("the usage has no {field}: {usage}")))
+    }
+
+    /// Lists the provider's models as Settings does, and checks that the model's context window is known.
+    fn lists_window(&self) -> anyhow::Result<Seen> {
+        let query = json!({ "provider": wire_name(self.provider), "url": self.provider.url(self.served.port),
+            "name": self.provider.name });
+        let listed = self.client.must("POST", "/providers/models", &query)?;
+        let models = listed["models"].as_array().cloned().unwrap_or_default();
+        ensure!(!models.is_empty(), "no models are listed: {listed}");
+        let is_known = |model: &Value| {
+            model["model"] == self.provider.model
+                && model["window_tokens"].as_u64().is_some_and(|tokens| tokens > 0)
+        };
+        if models.iter().any(is_known) {
+            return Ok(Seen::Works);
+        }
+        Ok(Seen::Missing(format!("the list has no window: {listed}")))
+    }
+
+    /// Sends a picture. A model that doesn't accept pictures must still answer.
+    fn shows_picture(&self) -> anyhow::Result<Seen> {
+        let file = self.client.attach("pixel.gif", "image/gif", &GIF)?;
+        let message =
+            json!({ "text": "What is in the picture?", "model": self.provider.name, "attachments": [file] });
+        let kept = self.client.must("POST", &format!("/sessions/{}/messages", self.session), &message)?;
+        let (_, ended) = until(self.follow(kept["turn"].as_u64().context("a turn")?)?, "run_ended")?;
+        ensure!(ended["end"] == "completed", "the run ended with {}", ended["end"]);
+        let said = said(&self.newest()?);
+        ensure!(said.trim() == answers(self.provider), "the answer is {said:?}");
+        if self.served.got_picture(self.provider) {
+            return Ok(Seen::Works);
+        }
+        Ok(Seen::Missing("the model got no picture".to_owned()))
     }
 
     /// There, with tools where the other model has some, and back.
@@ -282,10 +279,10 @@ impl<'a> Story<'a> {
         let (seq, ended) = until(self.follow(turn)?, "run_ended")?;
         ensure!(!ended["end"]["failed"].is_null(), "the cut run ended with {}", ended["end"]);
         let cut = said(&self.newest()?);
-        ensure!(cut.contains(&format!("w{WORDS_BEFORE_CUT}")), "what was said is gone: {cut:?}");
+        ensure!(cut.contains(&format!("w{WORDS_BEFORE_CUT}")), "text before the cut is missing: {cut:?}");
         self.client.must("POST", &format!("/sessions/{}/continue", self.session), &json!({}))?;
         let (_, ended) = until(self.follow(seq)?, "run_ended")?;
-        ensure!(ended["end"] == "completed", "the run that went on ended with {}", ended["end"]);
+        ensure!(ended["end"] == "completed", "the resumed run ended with {}", ended["end"]);
         let words = said(&self.newest()?);
         let words: Vec<&str> = words.split_whitespace().collect();
         let expected: Vec<String> = (1..=COUNT).map(|word| format!("w{word}")).collect();
@@ -312,7 +309,7 @@ impl<'a> Story<'a> {
             interrupted["end"]
         );
         let (_, ended) = until(self.follow(seq)?, "run_ended")?;
-        ensure!(ended["end"] == "completed", "the run that went on ended with {}", ended["end"]);
+        ensure!(ended["end"] == "completed", "the resumed run ended with {}", ended["end"]);
         let said = said(&self.newest()?);
         ensure!(said.contains(&answers(self.provider)), "the answer is {said:?}");
         self.ask("Is all well?", self.provider)
@@ -332,7 +329,7 @@ impl<'a> Story<'a> {
         Ok(log)
     }
 
-    /// What there is to know about a part that failed.
+    /// Returns details of a failed part.
     fn told(&self, error: &anyhow::Error) -> String {
         let last = |lines: Vec<String>| lines[lines.len().saturating_sub(TOLD)..].join("\n#     ");
         let log = self.log().unwrap_or_default();
@@ -350,14 +347,11 @@ fn shortened(line: &str) -> String {
     line.chars().take(400).collect()
 }
 
-/// The configuration of a person who knows an address, a key and a model.
+/// Returns a configuration with an address, a key and a model, and everything else at its default.
 fn configuration(setup: &Setup, models: &[&Strict], port: u16) -> String {
     let mut config = format!("data = {:?}\nlisten = \"127.0.0.1:{}\"\n", setup.data, setup.port);
     for model in models {
-        let provider = match model.wire {
-            Wire::OpenAi | Wire::Responses => "openai",
-            Wire::Anthropic => "anthropic",
-        };
+        let provider = wire_name(model);
         config += &format!(
             "[[models]]\nname = {:?}\nprovider = {provider:?}\nurl = {:?}\nmodel = {:?}\nkey_env = {:?}\n",
             model.name,
@@ -369,20 +363,24 @@ fn configuration(setup: &Setup, models: &[&Strict], port: u16) -> String {
     config
 }
 
+/// The wire format as it is configured.
+pub(crate) fn wire_name(model: &Strict) -> &'static str {
+    match model.wire {
+        Wire::OpenAi | Wire::Responses => "openai",
+        Wire::Anthropic => "anthropic",
+    }
+}
+
 fn key_variable(model: &Strict) -> String {
     format!("KEY_{}", model.name.replace('-', "_").to_uppercase())
 }
 
 /// Starts the server with the proxy and the certificate of the strict servers.
 fn serve(setup: &Setup, served: &Served, models: &[&Strict]) -> anyhow::Result<Process> {
-    let proxy = format!("http://127.0.0.1:{}", served.port);
-    let authority = setup.home.join("authority.pem").display().to_string();
+    let of_server = served.variables(&setup.home)?;
     let keys: Vec<(String, String)> = models.iter().map(|model| (key_variable(model), model.key())).collect();
-    let mut variables = vec![
-        ("HTTPS_PROXY", proxy.as_str()),
-        ("NO_PROXY", "127.0.0.1"),
-        ("SSL_CERT_FILE", authority.as_str()),
-    ];
+    let mut variables: Vec<(&str, &str)> =
+        of_server.iter().map(|(name, value)| (*name, value.as_str())).collect();
     variables.extend(keys.iter().map(|(name, key)| (name.as_str(), key.as_str())));
     setup.serve_with(&variables)
 }

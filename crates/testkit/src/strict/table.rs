@@ -51,7 +51,7 @@ const OPENAI_FIELDS: &[&str] = &[
 const RESPONSES_FIELDS: &[&str] = &[
     "model",
     "input",
-    // What its input is checked as.
+    // Fields that the checks derive from its input.
     "messages",
     "instructions",
     "stream",
@@ -442,6 +442,12 @@ const TOO_LONG_OF_VLLM: &str = "This model's maximum context length is {limit} t
                                 tokens ({sent} in the messages, {answer} in the completion). Please reduce the length of \
                                 the messages or completion.";
 
+const GROQ_TOO_LONG: TooLong = TooLong {
+    words: "Please reduce the length of the messages or completion.",
+    code: "context_length_exceeded",
+    in_stream: false,
+};
+
 const fn too_long(words: &'static str) -> TooLong {
     TooLong { words, code: "", in_stream: false }
 }
@@ -489,7 +495,7 @@ pub const PROVIDERS: &[Strict] = &[
         title: "Anthropic",
         base: "https://api.anthropic.com/v1",
         wire: Wire::Anthropic,
-        model: "claude-opus-5",
+        model: "claude-sonnet-5",
         rules: ANTHROPIC_RULES,
         speech: Speech::usual("toolu_an{step}{n}", Thinks::Blocks),
         errors: Errors::Anthropic,
@@ -518,7 +524,7 @@ pub const PROVIDERS: &[Strict] = &[
         title: "Google Gemini",
         base: "https://generativelanguage.googleapis.com/v1beta/openai",
         wire: Wire::OpenAi,
-        model: "gemini-3-pro",
+        model: "gemini-3-pro-preview",
         rules: GEMINI_RULES,
         speech: Speech::usual("function-call-ge{step}{n}", Thinks::Never).calling(Calls::Signed),
         errors: Errors::Google,
@@ -589,11 +595,7 @@ pub const PROVIDERS: &[Strict] = &[
         rules: GROQ_RULES,
         speech: Speech::usual("fc_gr{step}{n}", Thinks::Field("reasoning")).calling(Calls::Together),
         errors: Errors::OpenAi,
-        too_long: TooLong {
-            words: "Please reduce the length of the messages or completion.",
-            code: "context_length_exceeded",
-            in_stream: false,
-        },
+        too_long: GROQ_TOO_LONG,
     },
     Strict {
         name: "groq-kimi",
@@ -604,11 +606,7 @@ pub const PROVIDERS: &[Strict] = &[
         rules: GROQ_RULES,
         speech: Speech::usual("functions.clock:{n}", Thinks::Never).calling(Calls::Together),
         errors: Errors::OpenAi,
-        too_long: TooLong {
-            words: "Please reduce the length of the messages or completion.",
-            code: "context_length_exceeded",
-            in_stream: false,
-        },
+        too_long: GROQ_TOO_LONG,
     },
     Strict {
         name: "together",
@@ -629,7 +627,7 @@ pub const PROVIDERS: &[Strict] = &[
         title: "Fireworks",
         base: "https://api.fireworks.ai/inference/v1",
         wire: Wire::OpenAi,
-        model: "accounts/fireworks/models/deepseek-v4",
+        model: "accounts/fireworks/models/deepseek-v4-pro",
         rules: FIREWORKS_RULES,
         speech: Speech::usual("call_fi{step}{n}", Thinks::Field("reasoning_content")).calling(Calls::Objects),
         errors: Errors::OpenAi,
@@ -640,7 +638,7 @@ pub const PROVIDERS: &[Strict] = &[
         title: "xAI",
         base: "https://api.x.ai/v1",
         wire: Wire::OpenAi,
-        model: "grok-4",
+        model: "grok-4.3",
         rules: XAI_RULES,
         speech: Speech::usual("call_xa{step}{n}", Thinks::Field("reasoning_content"))
             .calling(Calls::Together),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use hub::{Create, SessionHandle};
-use session::{Command, Flag, PostMode, UserId};
+use session::{Command, Flag, PostMode, Usage, UserId, View};
 use testkit::{Gate, World, script};
 
 use crate::kit::{
@@ -286,6 +286,20 @@ fn p14_a_generated_title_never_replaces_a_name() {
     assert_eq!(world.view(&session).title.as_deref(), Some("given"));
     let session = cold(&mut world, &session);
     assert_eq!(world.view(&session).title.as_deref(), Some("given"));
+}
+
+#[test]
+fn c29_a_request_for_a_title_is_billed_even_if_it_yields_none() {
+    let mut world = World::new();
+    let used = Usage { input_tokens: 40, output_tokens: 2, ..Usage::default() };
+    *world.agent.title_usage.lock().unwrap() = Some(used);
+    let session = world.create();
+    world.post(&session, "one");
+    let billed = |view: &View| view.turns[0].usage == used;
+    world.until(&session, |view| !view.turns.is_empty() && billed(view));
+    assert_eq!(world.agent.titles(), 1);
+    let session = cold(&mut world, &session);
+    assert!(billed(&world.view(&session)));
 }
 
 #[test]

@@ -48,20 +48,11 @@ impl Setup {
     pub(super) fn make(scratch: &Path, model_url: String, seed: u64) -> anyhow::Result<Self> {
         let model = ModelConfig {
             name: "selftest".to_owned(),
-            provider: ProviderConfig::Openai,
-            url: model_url,
             model: "scripted".to_owned(),
-            key_env: None,
-            key_file: None,
-            key_secret: None,
             window_tokens: 1_000_000,
             output_tokens_max: 250_000,
             takes_prefix: true,
-            tools: true,
-            first_byte_seconds: crate::config::first_byte_seconds(),
-            silence_seconds: crate::config::silence_seconds(),
-            input_price: None,
-            output_price: None,
+            ..ModelConfig::at(ProviderConfig::Openai, model_url)
         };
         // One that is asked to continue, as most providers must be.
         let asked = ModelConfig { name: ASKED_MODEL.to_owned(), takes_prefix: false, ..model.clone() };

@@ -16,7 +16,7 @@ use super::super::error::{ErrorCode, Problem};
 use super::super::extract::{AtPath, Body};
 use super::super::gate::{Gate, Policy};
 use crate::config::{ProviderConfig, output_tokens_max, window_tokens};
-use crate::models::{ChangeError, KnownModel, NamedIn, NewKey, Offer, Offered, try_out};
+use crate::models::{ChangeError, KnownModel, ModelOptions, NamedIn, NewKey, Offer, Offered, try_out};
 
 /// Characters of a name, of what a provider calls a model, and of a key.
 const NAME_CHARS_MAX: usize = 60;
@@ -55,6 +55,13 @@ struct ModelBody {
     takes_prefix: bool,
     /// Whether it is offered tools.
     tools: bool,
+    /// Whether pictures in attachments are sent to it. Otherwise it gets only their names.
+    pictures: bool,
+    /// Whether PDFs in attachments are sent to it. Otherwise it gets only their names.
+    documents: bool,
+    /// Its other options, without the values of headers. Shown to owners only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<ModelOptions>,
 }
 
 impl ModelBody {
@@ -71,6 +78,9 @@ impl ModelBody {
             output_tokens_max: config.output_tokens_max,
             takes_prefix: config.takes_prefix,
             tools: config.tools,
+            pictures: offer.model.provider.dialect.takes_pictures(),
+            documents: offer.model.provider.dialect.takes_documents(),
+            options: offer.options.clone().filter(|_| for_owner).map(ModelOptions::shown),
         }
     }
 }
@@ -115,6 +125,9 @@ struct NewModel {
     /// If left out, false for a known model without tools, otherwise true.
     #[serde(default)]
     tools: Option<bool>,
+    /// Other options. If left out, the saved ones stay.
+    #[serde(default)]
+    options: Option<ModelOptions>,
 }
 
 /// Adds a model, or changes one that was added here. A run that is going on keeps the model it began with; the next one
@@ -128,9 +141,13 @@ async fn put(
     AtPath(name): AtPath<String>,
     Body(body): Body<NewModel>,
 ) -> Result<StatusCode, Problem> {
+    let options = body.options.clone();
+    if let Some(options) = &options {
+        options.check().map_err(|error| Problem::new(ErrorCode::BadModel, error.to_string()))?;
+    }
     let (model, key) = checked(name, body)?;
     let by = desk.by();
-    change(app, move |offered| offered.put(by, model, key)).await
+    change(app, move |offered| offered.put(by, model, key, options)).await
 }
 
 /// Takes a model away that was added here, and its key.
@@ -204,8 +221,9 @@ impl From<ChangeError> for Problem {
             ChangeError::Unknown => no_model(),
             ChangeError::KeyForElsewhere => Self::new(
                 ErrorCode::BadModel,
-                "The saved key belongs to another address. Replace it with this provider's key, or with an empty one.",
+                "The saved key and header values are for another address, proxy or certificate. Enter them again, or remove them.",
             ),
+            ChangeError::BadOptions(error) => Self::new(ErrorCode::BadModel, format!("{error:#}")),
             ChangeError::People(error) => error.into(),
             ChangeError::Other(error) => {
                 tracing::error!(reason = %format!("{error:#}"), "a model was not changed");

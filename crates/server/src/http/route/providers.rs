@@ -13,7 +13,7 @@ use super::super::extract::Body;
 use super::super::gate::{Gate, Policy};
 use super::models::is_address;
 use crate::config::{ModelConfig, ProviderConfig};
-use crate::models::{ListedModel, PRESETS, Preset, list};
+use crate::models::{ListedModel, PRESETS, Preset};
 
 pub(crate) fn add(gate: Gate) -> Gate {
     gate.route(Policy::Manage, routes!(presets)).route(Policy::Manage, routes!(models))
@@ -41,7 +41,7 @@ struct OfferQuery {
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     key: Option<SecretString>,
-    /// A configured model whose key is used if none is sent. Its address must have the same scheme, host and port.
+    /// A configured model whose key and options are used, if its address has the same scheme, host and port. A sent `key` takes precedence.
     #[serde(default)]
     name: Option<String>,
 }
@@ -72,13 +72,11 @@ async fn models(State(app): State<App>, Body(body): Body<OfferQuery>) -> Result<
             "A key may contain only letters, digits and punctuation.",
         ));
     }
-    let key = match (given, &body.name) {
-        (Some(key), _) => Some(agent::ApiKey::new(key)),
-        (None, Some(name)) => app.offered.key_of(name, &url),
-        (None, None) => None,
-    };
-    let config = ModelConfig::at(body.provider, url);
-    let (models, told) = match list(&config, key).await {
+    let saved = body.name.as_ref().and_then(|name| app.offered.at(name, &url));
+    let (config, saved_key) = saved.unwrap_or_else(|| (ModelConfig::at(body.provider, url), None));
+    let config = ModelConfig { provider: body.provider, ..config };
+    let key = given.map(agent::ApiKey::new).or(saved_key);
+    let (models, told) = match app.offered.list(&config, key).await {
         Ok(models) => (models, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };

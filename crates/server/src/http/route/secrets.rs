@@ -82,6 +82,8 @@ async fn remove(
     desk: Desk,
     AtPath(name): AtPath<String>,
 ) -> Result<StatusCode, Problem> {
+    // The options of a model go with their model: without them its key could travel by another route.
+    vault::check(&name, "any").map_err(|why| Problem::new(ErrorCode::BadName, why))?;
     let (by, offered) = (desk.by(), app.offered.clone());
     let removing = move |people: &People| {
         people.remove_secret(by, &name).inspect(|_| {

@@ -111,6 +111,7 @@ pub(super) fn kind(event: &Event) -> &'static str {
         Event::UsageReported { .. } => "usage_reported",
         Event::ProviderPartAdded { .. } => "provider_part_added",
         Event::RetryScheduled { .. } => "retry_scheduled",
+        Event::RequestBilled { .. } => "request_billed",
         Event::RunEnded { .. } => "run_ended",
         Event::RecoveryAttempted { .. } => "recovery_attempted",
         Event::RecoverySettled { .. } => "recovery_settled",

@@ -248,6 +248,9 @@ impl Model {
                     self.seen.title = Some((title.clone(), Namer::Model));
                 }
             }
+            Command::BillRequest { .. } => {
+                self.event("request_billed");
+            }
             Command::SetFlag { flag, on } => {
                 self.event("flag_set");
                 let place = [Flag::Pinned, Flag::Archived, Flag::Trashed].iter().position(|one| one == flag);

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use session::{
     Command, CommitOutcome, Context, Decision, DeliveryOutcome, DeliveryStep, Effect, Entry, Epoch, Event,
-    Flag, InterruptReason, Link, Owner, PostMode, Progress, ProjectId, Rejected, ResumeReason, RunId, Runs,
-    Seq, Session, SlotNo, Time, TurnId, UserId, decide, fold, prompt, recover, view,
+    Flag, InterruptReason, Link, Owner, PostMode, Progress, ProjectId, Rejected, RequestPurpose,
+    ResumeReason, RunId, Runs, Seq, Session, SlotNo, Time, TurnId, Usage, UserId, decide, fold, prompt,
+    recover, view,
 };
 
 use session::limits::RESUME_WITHIN_MICROS;
@@ -148,6 +149,7 @@ impl Script {
             "clear" => Command::Clear,
             "rename" => Command::Rename { title: words.next() },
             "suggest" => Command::SuggestTitle { title: words.next() },
+            "bill" => bill(words),
             "compact" => {
                 Command::CompactContext { run: None, through: TurnId(words.number()), summary: words.next() }
             }
@@ -198,7 +200,7 @@ impl Script {
             match effect {
                 Effect::StartRun { turn, run } => writeln!(told, "! start_run {run} of turn {turn}").unwrap(),
                 Effect::CancelRun { run } => writeln!(told, "! cancel_run {run}").unwrap(),
-                Effect::SuggestTitle => writeln!(told, "! suggest_title").unwrap(),
+                Effect::SuggestTitle { .. } => writeln!(told, "! suggest_title").unwrap(),
                 Effect::CommitMemory(commit) => writeln!(
                     told,
                     "! commit_memory {} turns {} to {} to {}",
@@ -253,6 +255,21 @@ impl Script {
 fn post(words: &mut Words, mode: PostMode) -> Command {
     let (message, key) = words.message();
     Command::PostMessage { message, mode, key }
+}
+
+fn bill(words: &mut Words) -> Command {
+    let purpose = match words.next().as_str() {
+        "title" => RequestPurpose::Title,
+        _ => RequestPurpose::Summary,
+    };
+    let (turn, run) = (TurnId(words.number()), RunId(words.number()));
+    let (input_tokens, output_tokens) = (words.number(), words.number());
+    Command::BillRequest {
+        turn,
+        run,
+        purpose,
+        usage: Usage { input_tokens, output_tokens, ..Usage::default() },
+    }
 }
 
 fn deliver(words: &mut Words) -> Command {

@@ -89,6 +89,9 @@ fn about(event: &Event) -> String {
         Event::UsageReported { run, usage } => {
             format!("run {run} in {} out {}", usage.input_tokens, usage.output_tokens)
         }
+        Event::RequestBilled { run, purpose, usage, .. } => {
+            format!("run {run} {purpose:?} in {} out {}", usage.input_tokens, usage.output_tokens)
+        }
         Event::ProviderPartAdded { run, part } => format!("run {run} {}", provider_part(part)),
         Event::RetryScheduled { run, reason, error, wait_ms, request } => {
             let request = request.as_ref().map_or(String::new(), |request| format!(" request {request}"));
