@@ -11,6 +11,9 @@ use serde_json::Value;
 /// Longest wait for anything. Only a failing campaign waits this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The cookie with the secret of a login.
+const COOKIE: &str = "__Host-everturn";
+
 /// Where a server is, and who asks.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -26,14 +29,33 @@ pub struct Reply {
 }
 
 impl Client {
+    /// Signs in with a name and a password. Returns the headers that a browser sends from then on, for [`Client::exchange`].
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses.
+    pub fn sign_in(&self, login: &Value) -> anyhow::Result<String> {
+        let mut reply = Vec::new();
+        self.connect("POST", "/login", "", login.to_string().as_bytes())?.read_to_end(&mut reply)?;
+        let reply = String::from_utf8_lossy(&reply);
+        let cookie = reply.split_once(&format!("{COOKIE}=")).and_then(|(_, rest)| rest.split(';').next());
+        let cookie =
+            cookie.with_context(|| format!("no login: {}", reply.lines().next().unwrap_or_default()))?;
+        Ok(format!("cookie: {COOKIE}={cookie}\r\nx-everturn: 1\r\n"))
+    }
+
     fn connect(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> anyhow::Result<TcpStream> {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port))?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(PATIENCE))?;
         let length = body.len();
         let token = &self.token;
+        // A browser has a cookie and no token.
+        let bearer = match headers.starts_with("cookie: ") {
+            true => String::new(),
+            false => format!("authorization: Bearer {token}\r\n"),
+        };
         let head = format!(
-            "{method} /api/v1{path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+            "{method} /api/v1{path} HTTP/1.1\r\nhost: localhost\r\n{bearer}\
              content-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n"
         );
         socket.write_all(head.as_bytes())?;

@@ -1,6 +1,7 @@
 //! A PostgreSQL server of one's own: made anew on a socket in its own directory, killed and started again at will, gone
 //! in the end.
 
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -54,7 +55,28 @@ impl Postgres {
 
     /// Where clients find it.
     pub fn url(&self) -> String {
-        format!("host={} user=everturn dbname=postgres", self.path().display())
+        self.url_of("postgres")
+    }
+
+    /// Returns the connection string of one of its databases.
+    pub fn url_of(&self, database: &str) -> String {
+        format!("host={} user=everturn dbname={database}", self.path().display())
+    }
+
+    /// Runs SQL in a database with `psql` and returns what it prints, without headers. Stops at the first error.
+    ///
+    /// # Errors
+    /// Returns an error if `psql` cannot be run or a statement fails.
+    pub fn execute(&self, database: &str, sql: &[u8]) -> anyhow::Result<String> {
+        let mut command = self.command("psql")?;
+        command.args(["-X", "-q", "-tA", "-v", "ON_ERROR_STOP=1", "-d", &self.url_of(database)]);
+        let mut psql = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        // If it stops early, its own message says more than this error.
+        let written = psql.stdin.take().context("its input")?.write_all(sql);
+        let output = psql.wait_with_output()?;
+        ensure!(output.status.success(), "psql: {}", String::from_utf8_lossy(&output.stderr));
+        written?;
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }
 
     fn command(&self, program: &str) -> anyhow::Result<Command> {

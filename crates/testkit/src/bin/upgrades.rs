@@ -1,9 +1,11 @@
 //! Golden stores of every schema that there was, opened by today's version: read, gone on with, killed in the middle of
-//! it, refused where they are newer. `upgrades [--full]`.
+//! it, restored from a backup, refused where they are newer. `upgrades [--full]`. `upgrades furnish` is for
+//! `scripts/golden-store`.
 
 use std::fs;
 use std::path::Path;
 
+use store::directory::LogsAt;
 use testkit::Report;
 use testkit::crash::check;
 use testkit::crash::witness::{Witness, read};
@@ -20,6 +22,10 @@ fn main() -> anyhow::Result<()> {
             in_child(check::check(Path::new(directory), &witness(lines)?, round.parse()?))
         }
         ["again", directory, lines, _] => in_child(check::again(Path::new(directory), &witness(lines)?)),
+        ["furnish", directory, logs @ ("sqlite" | "postgres"), session] => {
+            let logs = if *logs == "sqlite" { LogsAt::Here } else { LogsAt::Elsewhere };
+            testkit::upgrades::furnish(Path::new(directory), logs, session.parse()?)
+        }
         [] | ["--full"] => {
             let mut report = Report::default();
             testkit::upgrades::run(&mut report, !words.is_empty())?;

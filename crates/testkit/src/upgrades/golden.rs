@@ -1,10 +1,11 @@
-//! Golden stores: data directories that servers of earlier versions lived in, each with what their API told of it.
-//! `scripts/golden-store` makes them.
+//! Golden stores: data directories that servers of earlier versions lived in, each with what their API told of it. Those on
+//! PostgreSQL also have a dump. `scripts/golden-store` makes them.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -12,12 +13,21 @@ use serde_json::Value;
 use session::SessionId;
 use uuid::Uuid;
 
+use super::passkeys::PasskeyTold;
+use super::people::PeopleTold;
+use crate::postgres::Postgres;
+
+/// The database that each server on PostgreSQL gets, copied from the loaded dump.
+const SCRATCH: &str = "scratch";
+
 /// One golden store, packed.
 #[derive(Debug)]
 pub(super) struct Golden {
     pub(super) name: String,
     pub(super) told: Told,
     archive: PathBuf,
+    /// The server with the dump, loaded into a database of the golden store's name.
+    postgres: Option<Rc<Postgres>>,
 }
 
 /// What the version that made it told last.
@@ -34,6 +44,11 @@ pub(super) struct Told {
     pub(super) attachments: Vec<AttachmentTold>,
     pub(super) shares: Vec<ShareTold>,
     pub(super) words: Vec<WordsTold>,
+    /// Recorded since schema 8.
+    #[serde(default)]
+    pub(super) people: Option<PeopleTold>,
+    #[serde(default)]
+    pub(super) passkeys: Vec<PasskeyTold>,
 }
 
 /// A session.
@@ -97,27 +112,53 @@ pub(super) struct WordsTold {
 }
 
 impl Golden {
-    /// Every golden store that is there, oldest schema first.
+    /// Every golden store on SQLite, oldest schema first.
     ///
     /// # Errors
     /// When there is none, or one cannot be read.
     pub(super) fn all() -> anyhow::Result<Vec<Self>> {
+        Self::named("schema-")
+    }
+
+    /// Every golden store on PostgreSQL, oldest schema first, loaded into a server.
+    ///
+    /// # Errors
+    /// Returns an error if there is none, or one cannot be read or loaded.
+    pub(super) fn on_postgres(postgres: &Rc<Postgres>) -> anyhow::Result<Vec<Self>> {
+        let mut goldens = Self::named("postgres-")?;
+        for golden in &mut goldens {
+            let dump = golden.archive.with_file_name(format!("{}.sql.gz", golden.name));
+            let unpacked = Command::new("gzip").arg("-dc").arg(&dump).output()?;
+            ensure!(unpacked.status.success(), "{} cannot be unpacked", dump.display());
+            let made = format!("CREATE DATABASE {:?}", golden.name);
+            postgres.execute("postgres", made.as_bytes())?;
+            postgres
+                .execute(&golden.name, &unpacked.stdout)
+                .with_context(|| format!("load {}", dump.display()))?;
+            golden.postgres = Some(postgres.clone());
+        }
+        Ok(goldens)
+    }
+
+    fn named(prefix: &str) -> anyhow::Result<Vec<Self>> {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/stores");
         let mut goldens = Vec::new();
         for entry in fs::read_dir(&directory).with_context(|| format!("read {}", directory.display()))? {
             let path = entry?.path();
-            if path.extension().is_none_or(|extension| extension != "json") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let Some(name) = name.strip_suffix(".json").filter(|name| name.starts_with(prefix)) else {
                 continue;
-            }
+            };
             let told: Told = serde_json::from_str(&fs::read_to_string(&path)?)
                 .with_context(|| format!("read {}", path.display()))?;
-            let name = format!("schema-{}", told.schema);
             let archive = directory.join(format!("{name}.tar.gz"));
             ensure!(archive.exists(), "{} is missing", archive.display());
-            goldens.push(Self { name, told, archive });
+            goldens.push(Self { name: name.to_owned(), told, archive, postgres: None });
         }
-        ensure!(!goldens.is_empty(), "there is no golden store");
-        goldens.sort_by_key(|golden| golden.told.schema);
+        ensure!(!goldens.is_empty(), "there is no golden store `{prefix}*`");
+        goldens.sort_by_key(|golden| {
+            (golden.told.schema, golden.told.people.as_ref().map_or(0, |people| people.schema))
+        });
         Ok(goldens)
     }
 
@@ -131,6 +172,22 @@ impl Golden {
             Command::new("tar").arg("-xzf").arg(&self.archive).arg("-C").arg(directory).status()?;
         ensure!(unpacked.success(), "{} cannot be unpacked", self.archive.display());
         Ok(())
+    }
+
+    /// Makes the database of its server anew and returns its connection string; nothing for a store on SQLite. The one
+    /// made before is removed, whoever still uses it.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be made.
+    pub(super) fn database(&self) -> anyhow::Result<Option<String>> {
+        let Some(postgres) = &self.postgres else { return Ok(None) };
+        for sql in [
+            format!("DROP DATABASE IF EXISTS {SCRATCH} WITH (FORCE)"),
+            format!("CREATE DATABASE {SCRATCH} TEMPLATE {:?}", self.name),
+        ] {
+            postgres.execute("postgres", sql.as_bytes())?;
+        }
+        Ok(Some(postgres.url_of(SCRATCH)))
     }
 
     /// The ids of its sessions.

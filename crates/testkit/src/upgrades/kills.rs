@@ -14,6 +14,7 @@ use crate::trial::{Process, now};
 /// When a server cannot be started or asked.
 pub(super) fn all(
     report: &mut Report,
+    name: &str,
     goldens: &[Golden],
     model_port: u16,
     count: usize,
@@ -43,8 +44,8 @@ pub(super) fn all(
         let found = visit(golden, &setup).unwrap_or_else(|error| vec![format!("{error:#}")]);
         broken.extend(found.into_iter().map(|what| format!("{}, kill {at}: {what}", golden.name)));
     }
-    report.note(&format!("kills: {killed} starts killed within {} ms", span.as_millis()));
-    report.line("kills.cases", count, count, killed >= count);
-    super::broken(report, "kills", &broken);
+    report.note(&format!("{name}: {killed} starts killed within {} ms", span.as_millis()));
+    report.line(&format!("{name}.cases"), count, count, killed >= count);
+    super::broken(report, name, &broken);
     Ok(())
 }

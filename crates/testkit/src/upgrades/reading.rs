@@ -7,6 +7,8 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::golden::{CutOff, Golden, SessionTold};
+use super::passkeys;
+use super::people::{self, When};
 use crate::Report;
 use crate::client::Client;
 use crate::trial::{Setup, now};
@@ -20,19 +22,34 @@ const PAGE: usize = 10;
 ///
 /// # Errors
 /// When a server cannot be started or asked.
-pub(super) fn all(report: &mut Report, goldens: &[Golden], model_port: u16) -> anyhow::Result<()> {
+pub(super) fn all(
+    report: &mut Report,
+    name: &str,
+    goldens: &[Golden],
+    model_port: u16,
+) -> anyhow::Result<()> {
     let (mut sessions, mut turns, mut broken) = (0, 0, Vec::new());
+    let (mut rows, mut answers) = (0, 0);
     for golden in goldens {
         let home = tempfile::tempdir()?;
         let setup = settle_in(golden, home.path(), model_port)?;
-        let found = visit(golden, &setup)?;
+        let mut found = Vec::new();
+        if let Some(told) = &golden.told.people {
+            found.extend(people::opened(golden, &setup)?);
+            rows += told.tables.values().map(Vec::len).sum::<usize>();
+            answers += told.answers.len();
+        }
+        found.extend(visit(golden, &setup)?);
         broken.extend(found.into_iter().map(|what| format!("{}: {what}", golden.name)));
         sessions += golden.told.sessions.len();
         turns += golden.told.sessions.iter().map(|told| told.turns.len()).sum::<usize>();
     }
-    report.line("read.sessions", sessions, goldens.len() * 10, sessions >= goldens.len() * 10);
-    report.line("read.turns", turns, goldens.len() * 40, turns >= goldens.len() * 40);
-    super::broken(report, "read", &broken);
+    let (least_sessions, least_turns) = (goldens.len() * 10, goldens.len() * 40);
+    report.line(&format!("{name}.sessions"), sessions, least_sessions, sessions >= least_sessions);
+    report.line(&format!("{name}.turns"), turns, least_turns, turns >= least_turns);
+    report.line(&format!("{name}.rows_of_people"), rows, 60, rows >= 60);
+    report.line(&format!("{name}.answers_about_people"), answers, 20, answers >= 20);
+    super::broken(report, name, &broken);
     Ok(())
 }
 
@@ -41,9 +58,12 @@ pub(super) fn all(report: &mut Report, goldens: &[Golden], model_port: u16) -> a
 /// # Errors
 /// When it cannot be made.
 pub(super) fn settle_in(golden: &Golden, home: &Path, model_port: u16) -> anyhow::Result<Setup> {
-    let setup = Setup::at(home, model_port)?;
+    let setup = Setup { postgres: golden.database()?, ..Setup::at(home, model_port)? };
     golden.unpack(&setup.data)?;
     setup.configure()?;
+    // Older stores do not count observed time. Their sessions in the trash would be erased once the store is a month old.
+    let config = std::fs::read_to_string(setup.config())?;
+    std::fs::write(setup.config(), format!("trash_days = 0\n{config}"))?;
     Ok(setup)
 }
 
@@ -52,11 +72,10 @@ pub(super) fn settle_in(golden: &Golden, home: &Path, model_port: u16) -> anyhow
 /// # Errors
 /// When the server cannot be started or asked.
 pub(super) fn visit(golden: &Golden, setup: &Setup) -> anyhow::Result<Vec<String>> {
-    let _server = setup.serve()?;
-    let mut broken = Vec::new();
+    let server = setup.serve()?;
+    let mut broken = people::answers(golden, setup)?;
     for told in &golden.told.sessions {
-        let token = golden.told.tokens.get(&told.user).context("every user has a token")?.clone();
-        let client = Client { port: setup.port, token };
+        let client = client_of(golden, setup.port, &told.user)?;
         let found = same(&client, told).and_then(|mut found| {
             found.extend(goes_on(&client, told)?);
             Ok(found)
@@ -65,7 +84,16 @@ pub(super) fn visit(golden: &Golden, setup: &Setup) -> anyhow::Result<Vec<String
         broken.extend(found.into_iter().map(|what| format!("{} ({:?}): {what}", told.session, told.title)));
     }
     broken.extend(around(golden, setup)?);
+    broken.extend(passkeys::log_in(golden, setup)?);
+    drop(server);
+    broken.extend(people::tables(golden, &setup.data, When::Served)?);
     Ok(broken)
+}
+
+/// A client with the token of a user.
+pub(super) fn client_of(golden: &Golden, port: u16, user: &str) -> anyhow::Result<Client> {
+    let token = golden.told.tokens.get(user).context("every user has a token")?.clone();
+    Ok(Client { port, token })
 }
 
 /// What is not told as it was.
@@ -103,7 +131,7 @@ fn same(client: &Client, told: &SessionTold) -> anyhow::Result<Vec<String>> {
 }
 
 /// Waits until nothing goes on in a session any more.
-fn at_rest(client: &Client, told: &SessionTold) -> anyhow::Result<()> {
+pub(super) fn at_rest(client: &Client, told: &SessionTold) -> anyhow::Result<()> {
     let begun = now();
     loop {
         let view = client.must("GET", &format!("/sessions/{}", told.session), &Value::Null)?;
@@ -201,8 +229,7 @@ fn goes_on(client: &Client, told: &SessionTold) -> anyhow::Result<Vec<String>> {
 fn around(golden: &Golden, setup: &Setup) -> anyhow::Result<Vec<String>> {
     let told = &golden.told;
     let mut broken = Vec::new();
-    let token = told.tokens.get("owner").context("the owner has a token")?.clone();
-    let owner = Client { port: setup.port, token };
+    let owner = client_of(golden, setup.port, "owner")?;
     for file in &told.attachments {
         let path = format!("/attachments/{}", file.blob);
         let (status, bytes) = owner.exchange("GET", &path, "", &Value::Null)?;
@@ -291,7 +318,7 @@ fn joined_parts(parts: &[Value]) -> Value {
 }
 
 /// Where something that was told is not told the same; fields that were added since do not count.
-fn difference(place: &str, old: &Value, new: &Value) -> Option<String> {
+pub(super) fn difference(place: &str, old: &Value, new: &Value) -> Option<String> {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => old.iter().find_map(|(name, old)| {
             difference(&format!("{place}.{name}"), old, new.get(name).unwrap_or(&Value::Null))

@@ -35,7 +35,7 @@ pub(super) fn all(report: &mut Report, goldens: &[Golden], model_port: u16) -> a
     let people = schema_of_people(model_port)?;
     let words = |today: usize| {
         let found = format!("schema {}", today + 1);
-        [found, format!("this version knows {today}"), "nothing was changed".to_owned()]
+        [found, format!("this version supports only {today}"), "nothing was changed".to_owned()]
     };
     let (of_store, of_people) = (words(store), words(people));
     let cases = [
@@ -57,7 +57,7 @@ pub(super) fn all(report: &mut Report, goldens: &[Golden], model_port: u16) -> a
         Case {
             name: "people of someone else",
             spoil: &|data| foreign(data, "people.db"),
-            words: &["not one of people".to_owned()],
+            words: &["not an Everturn user database".to_owned()],
         },
         Case { name: "a letter", spoil: &|data| letter(data, "everturn.db"), words: &[] },
         Case { name: "a letter for people", spoil: &|data| letter(data, "people.db"), words: &[] },
@@ -91,7 +91,7 @@ pub(super) fn all(report: &mut Report, goldens: &[Golden], model_port: u16) -> a
 }
 
 /// The schema of a file of people that is made today.
-fn schema_of_people(model_port: u16) -> anyhow::Result<usize> {
+pub(super) fn schema_of_people(model_port: u16) -> anyhow::Result<usize> {
     let home = tempfile::tempdir()?;
     let setup = Setup::at(home.path(), model_port)?;
     setup.prepare()?;
