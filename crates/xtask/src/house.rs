@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Output};
 use anyhow::{Context, Result};
 
 use crate::report::{Report, Standing};
-use crate::{tidy, workspace_root};
+use crate::{prose, tidy, workspace_root};
 
 /// Names the directory below which a clone of the advisory database lies, as `cargo deny` expects it.
 const ADVISORY_DB: &str = "EVERTURN_ADVISORY_DB";
@@ -20,6 +20,7 @@ pub fn run() -> Result<ExitCode> {
     advisories(&mut report)?;
     tidy_tests(&mut report)?;
     lengths(&mut report)?;
+    prose::check(&mut report, &workspace_root())?;
     Ok(report.verdict())
 }
 

@@ -6,6 +6,7 @@
 pub mod contract;
 pub mod house;
 mod nextest;
+pub mod prose;
 pub mod report;
 mod tidy;
 

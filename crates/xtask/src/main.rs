@@ -1,4 +1,5 @@
-//! The command line of the workspace's own targets: `xtask house`, `xtask contract [--bite] [MUTANT...]`.
+//! The command line of the workspace's own targets: `xtask house`, `xtask prose`,
+//! `xtask contract [--bite] [MUTANT...]`.
 
 use std::process::ExitCode;
 
@@ -11,6 +12,9 @@ fn main() -> anyhow::Result<ExitCode> {
     match target {
         "house" => xtask::house::run(),
         "contract" => xtask::contract::run(rest),
-        other => anyhow::bail!("unknown target `{other}`: say `house` or `contract [--bite] [MUTANT...]`"),
+        "prose" => xtask::prose::lower().map(|()| ExitCode::SUCCESS),
+        other => {
+            anyhow::bail!("unknown target `{other}`: use `house`, `prose` or `contract [--bite] [MUTANT...]`")
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! House rules that no compiler knows, as tests: names, lengths, first lines, paths in documents, who depends on
 //! whom. They look at the shape of the tree and never at what the product does.
 
-mod tree;
+pub(crate) mod tree;
 
 #[cfg(test)]
 mod rules;

@@ -21,7 +21,6 @@ impl SourceFile {
         self.path.ends_with(".rs")
     }
 
-    #[cfg(test)]
     pub(crate) fn is_markdown(&self) -> bool {
         self.path.ends_with(".md")
     }
@@ -33,7 +32,6 @@ impl SourceFile {
     }
 
     /// The crate whose folder the file lies in.
-    #[cfg(test)]
     pub(crate) fn crate_name(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
