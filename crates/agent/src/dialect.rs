@@ -330,14 +330,14 @@ impl LearnedDialect {
     /// Corrects the dialect after a refusal. Returns whether asking again makes sense.
     pub(crate) fn learn(&self, asked: &Dialect, refusal: &str) -> bool {
         let Some((corrected, change)) = asked.corrected(refusal) else { return false };
-        tracing::info!(change, "unsupported parameter; adjusting later requests");
+        tracing::info!(change, "unsupported parameter, adjusting later requests");
         self.set(asked, corrected);
         true
     }
 
     /// Switches to Chat Completions, because the provider doesn't support Responses.
     pub(crate) fn use_completions(&self, asked: &Dialect) {
-        tracing::info!("the provider does not support the Responses API; using Chat Completions");
+        tracing::info!("Responses API not supported, using Chat Completions");
         self.set(asked, Dialect { chat_completions: true, ..asked.clone() });
     }
 

@@ -102,6 +102,8 @@ impl RunLimits {
         } else {
             return None;
         };
-        Some(format!("The run reached its limit of {reached}. Everything above is kept; Continue goes on."))
+        Some(format!(
+            "The run reached its limit of {reached}. Everything above is saved; press Continue to resume it."
+        ))
     }
 }

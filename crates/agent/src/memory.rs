@@ -63,10 +63,10 @@ pub enum TaskState {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// The owner's account or agent is gone; an operator may owe its turns to another.
-    #[error("the memory owner {} is gone: its turns stay owed, they can be reassigned", .0.0)]
+    #[error("the memory owner {} no longer exists; its turns stay pending and can be reassigned", .0.0)]
     NoSuchOwner(Owner),
-    #[error("the memory provider refused: {reason}")]
+    #[error("the memory provider rejected the request: {reason}")]
     Refused { reason: String },
-    #[error("the memory provider could not be reached: {reason}")]
+    #[error("failed to reach the memory provider: {reason}")]
     Unavailable { reason: String },
 }

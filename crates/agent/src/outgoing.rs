@@ -20,13 +20,13 @@ const URL_BYTES_MAX: usize = 2_048;
 /// Why nothing is fetched from an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("the address cannot be read")]
+    #[error("invalid URL")]
     Unreadable,
-    #[error("only http and https are fetched")]
+    #[error("only http and https URLs are allowed")]
     Scheme,
-    #[error("an address must not carry a name or a password")]
+    #[error("the URL must not contain a user name or password")]
     Userinfo,
-    #[error("the address leads to this machine or its neighbours; the operator can allow that")]
+    #[error("the URL points to this machine or a private network, which the operator hasn't allowed")]
     Inner,
 }
 

@@ -334,7 +334,7 @@ fn drops_media(question: &mut Question, reason: &str) -> bool {
     let is_of_media = ["image", "pdf", "document", "media"].iter().any(|word| told.contains(word));
     let drops = is_of_media && !question.shown.is_empty();
     if drops {
-        tracing::warn!("provider rejected a picture or document; sending the request without any");
+        tracing::warn!("provider rejected a picture or document, resending without any");
         question.shown = Shown::default();
     }
     drops
@@ -527,7 +527,7 @@ pub enum ProviderError {
     #[error("the provider is busy: {reason}")]
     Busy { kind: BusyKind, reason: String, retry_after: Option<Duration> },
     /// The provider does not accept the question; asking the same again does not help.
-    #[error("the provider refused: {reason}")]
+    #[error("the provider rejected the request: {reason}")]
     Refused { kind: RefusalKind, reason: String },
     /// The stream ended or broke before the answer did.
     #[error("the answer was cut off: {reason}")]
@@ -536,7 +536,7 @@ pub enum ProviderError {
     #[error("the provider sent nothing for {seconds} s")]
     Silent { seconds: u64 },
     /// What came is not what the wire format says.
-    #[error("the provider sent something unreadable: {reason}")]
+    #[error("failed to parse the provider's answer: {reason}")]
     Unreadable { reason: String },
 }
 

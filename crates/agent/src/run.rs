@@ -32,7 +32,7 @@ const COMPACTIONS_MAX: usize = 5;
 const SHOWN_PART: u64 = 2;
 
 const NO_MODEL: &str =
-    "There is no model to ask yet. The message is kept: add a model under Settings, then ask again.";
+    "No model is configured yet. Your message is saved: add a model under Settings, then retry.";
 
 /// Works on turns: models, tools, and how much they may use.
 #[derive(Clone)]
@@ -72,7 +72,7 @@ impl<T> Billed<T> {
 
 /// The run ended in the log; there is nobody to report to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the run is over")]
+#[error("the run has ended")]
 pub struct Over;
 
 /// Where a run reports what it brings. Text, reasoning and drafts are gathered; a report is durable when it is answered.
@@ -339,7 +339,7 @@ impl Agent {
             }
         }
         if prompt.earlier.is_some() {
-            tracing::warn!("the window is full; the oldest turns are left out of the prompt");
+            tracing::warn!("context window full, dropping oldest turns from the prompt");
         }
         Ok(Ok(()))
     }
@@ -382,7 +382,7 @@ impl Agent {
             let summary = self.summarize(&compaction.question, spent).await;
             bill(sink, spent).await?;
             let Some(summary) = summary else {
-                tracing::warn!("the model gave no summary; the oldest turns are left out of the prompt");
+                tracing::warn!("model returned no summary, dropping oldest turns from the prompt");
                 break;
             };
             sink.compact(summary.clone(), compaction.through).await?;

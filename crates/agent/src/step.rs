@@ -297,8 +297,8 @@ fn ended(finish: Finish, said: Answered, output_tokens_max: u32) -> StepEnd {
         Finish::Said | Finish::Calls => StepEnd::Answered(said),
         Finish::Length => StepEnd::OutputLimit { tokens: output_tokens_max.into() },
         Finish::WindowFull => {
-            let text = "The model's window is full, so the answer is incomplete. Everything above is kept; \
-                compact the session, then choose Continue.";
+            let text = "The model's window is full, so the answer is incomplete. Everything above is saved. \
+                        Compact the session, then press Continue.";
             failed(text)
         }
         Finish::Withheld => {
@@ -307,8 +307,8 @@ fn ended(finish: Finish, said: Answered, output_tokens_max: u32) -> StepEnd {
             failed(text)
         }
         Finish::Other(reason) => failed(&format!(
-            "The provider ended the answer early ({reason}), so it may be incomplete. Everything above \
-             is kept; choose Continue to resume it."
+            "The provider ended the answer early ({reason}), so it may be incomplete. Everything above is \
+             saved; press Continue to resume it."
         )),
     }
 }
@@ -357,7 +357,7 @@ fn failure(error: &ProviderError) -> String {
             format!("The provider's answer can't be read: {}", reason(told))
         }
     };
-    format!("{happened}. Everything above is kept; choose Continue to try again{}.", when(error))
+    format!("{happened}. Everything above is saved; press Continue to try again{}.", when(error))
 }
 
 /// Returns when to try again, if the provider asks for a longer wait than a run allows.
@@ -386,18 +386,19 @@ fn refused(kind: RefusalKind) -> &'static str {
 fn advice(kind: RefusalKind) -> &'static str {
     match kind {
         RefusalKind::TooLong => {
-            "Everything above is kept. Choose a model with a larger window, or start a new session."
+            "Everything above is saved. Choose a model with a larger window, or start a new session."
         }
         RefusalKind::Quota => {
-            "Everything above is kept. Add credit at the provider or choose another model, then choose Continue."
+            "Everything above is saved. Add credit at the provider or choose another model, then press \
+             Continue."
         }
-        RefusalKind::Key => "Everything above is kept. Correct the key under Settings, then choose Continue.",
+        RefusalKind::Key => "Everything above is saved. Correct the key under Settings, then press Continue.",
         RefusalKind::UnknownModel | RefusalKind::NotAModel => {
-            "Everything above is kept. Correct the model or its address under Settings, or choose another model."
+            "Everything above is saved. Correct the model or its URL under Settings, or choose another model."
         }
-        RefusalKind::Policy => "Everything above is kept. Edit your message, or choose another model.",
+        RefusalKind::Policy => "Everything above is saved. Edit your message, or choose another model.",
         RefusalKind::Parameter | RefusalKind::Other => {
-            "Everything above is kept. Choose another model, or Continue to try again."
+            "Everything above is saved. Choose another model, or press Continue to try again."
         }
     }
 }

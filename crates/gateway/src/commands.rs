@@ -146,7 +146,7 @@ impl Asked<'_> {
         match (slash, session, taken.about) {
             (Slash::New, Some(session), _) => {
                 self.chat.begin_anew(session.session()).await?;
-                said("A new session begins with your next message. The old one is kept.")
+                said("Your next message starts a new session. The old one is saved.")
             }
             (Slash::Stop, Some(session), Some(run)) => {
                 let stop = Command::Stop { run: Some(RunId(run)), device: Some(self.platform.to_owned()) };
@@ -159,7 +159,7 @@ impl Asked<'_> {
             (Slash::Undo, Some(session), Some(turn)) => {
                 match session.submit(Command::Undo { from: Some(TurnId(turn)) }).await {
                     Ok(_) | Err(CommandError::Rejected(Rejected::NoSuchTurn)) => {
-                        said("The last turn was taken back.")
+                        said("The last turn was undone.")
                     }
                     Err(CommandError::Rejected(rejected)) => Ok(words::not_taken(&rejected.to_string())),
                     Err(error) => Err(error.into()),
@@ -170,13 +170,13 @@ impl Asked<'_> {
             }
             (Slash::Clear, Some(session), _) => {
                 session.submit(Command::Clear).await?;
-                said("Cleared. The next message starts fresh; the history is kept.")
+                said("Cleared. Your next message starts fresh; the history is saved.")
             }
             (Slash::Compact, Some(session), _) => match session.compact().await {
-                Ok(Some(_)) => said("Compacted. I'll go on with a summary; the history is kept."),
+                Ok(Some(_)) => said("Compacted. I'll continue with a summary; the history is saved."),
                 Ok(None) => said("Nothing to compact, or an answer is still being written."),
                 Err(CommandError::Unavailable { .. }) => {
-                    said("Couldn't compact the conversation. Try again later.")
+                    said("Couldn't compact the session. Try again later.")
                 }
                 Err(error) => Err(error.into()),
             },
@@ -184,7 +184,7 @@ impl Asked<'_> {
                 let waiting = session.view().await?.queue.len();
                 session.submit(Command::ResumeQueue).await?;
                 Ok(match waiting {
-                    0 => "No messages are waiting.".to_owned(),
+                    0 => "No messages are queued.".to_owned(),
                     1 => "Sending 1 message.".to_owned(),
                     count => format!("Sending {count} messages."),
                 })
@@ -193,19 +193,19 @@ impl Asked<'_> {
                 let waiting = session.view().await?.queue.len();
                 session.submit(Command::ClearQueue).await?;
                 Ok(match waiting {
-                    0 => "No messages are waiting.".to_owned(),
+                    0 => "No messages are queued.".to_owned(),
                     1 => "Removed 1 message.".to_owned(),
                     count => format!("Removed {count} messages."),
                 })
             }
             (Slash::Stop, ..) => said("Nothing is running."),
-            (Slash::ResumeQueue | Slash::DropQueue, ..) => said("No messages are waiting."),
+            (Slash::ResumeQueue | Slash::DropQueue, ..) => said("No messages are queued."),
             (Slash::Undo | Slash::Retry | Slash::Continue | Slash::Clear | Slash::Compact, ..) => {
-                said("There is nothing here yet.")
+                said("There are no turns here yet.")
             }
             (Slash::Status, ..) => self.status().await,
             (Slash::Model(name), ..) => self.model(name.as_deref()),
-            (Slash::Unknown(word), ..) => Ok(format!("There is no command /{word}. /help lists them.")),
+            (Slash::Unknown(word), ..) => Ok(format!("Unknown command /{word}. Send /help for a list.")),
             (Slash::Help | Slash::Say(..) | Slash::New, ..) => said(words::HELP),
         }
     }
@@ -218,7 +218,7 @@ impl Asked<'_> {
         let (command, word) = match slash {
             Slash::Retry if retried => return Ok("Another answer is on its way.".to_owned()),
             Slash::Retry => (Command::Retry, "Another answer is on its way."),
-            _ => (Command::Continue, "It goes on."),
+            _ => (Command::Continue, "Continuing."),
         };
         match session.submit(command).await {
             Ok(_) => {
@@ -230,7 +230,7 @@ impl Asked<'_> {
                 Ok(word.to_owned())
             }
             Err(CommandError::Rejected(Rejected::NothingToContinue)) => {
-                Ok("There is nothing to go on with.".to_owned())
+                Ok("There is nothing to continue.".to_owned())
             }
             Err(CommandError::Rejected(rejected)) => Ok(words::not_taken(&rejected.to_string())),
             Err(error) => Err(error.into()),
@@ -239,27 +239,27 @@ impl Asked<'_> {
 
     async fn status(&self) -> Result<String, Held> {
         let Some(status) = self.chat.status().await? else {
-            return Ok("Nothing was said here yet. Write, and a session begins.".to_owned());
+            return Ok("This chat has no session yet. Your first message starts one.".to_owned());
         };
         let view = match self.hub.open(status.session).view().await {
             Ok(view) => view,
             Err(CommandError::Unknown(_) | CommandError::Deleted(_)) => {
-                return Ok("A new session begins with your next message.".to_owned());
+                return Ok("Your next message starts a new session.".to_owned());
             }
             Err(error) => return Err(error.into()),
         };
         let model = self.register.model_of(self.chat_key)?;
         let model = model.or_else(|| self.register.models().into_iter().next());
-        let mut lines = vec![format!("Session: {}", view.title.as_deref().unwrap_or("no name yet"))];
+        let mut lines = vec![format!("Session: {}", view.title.as_deref().unwrap_or("untitled"))];
         lines.push(doing(&view).to_owned());
         if !view.queue.is_empty() {
             let paused =
                 if view.queue.iter().any(|queued| queued.paused) { " (paused; /queue resume)" } else { "" };
-            lines.push(format!("Waiting: {}{paused}", view.queue.len()));
+            lines.push(format!("Queued: {}{paused}", view.queue.len()));
         }
         lines.extend(model.map(|model| format!("Model: {model}")));
         if status.suspended {
-            lines.push("The next message begins a new session.".to_owned());
+            lines.push("The next message starts a new session.".to_owned());
         }
         lines.push(format!("Id: {}", status.session.0));
         Ok(lines.join("\n"))
@@ -271,14 +271,16 @@ impl Asked<'_> {
             let chosen = self.register.model_of(self.chat_key)?;
             let chosen = chosen.or_else(|| models.first().cloned()).unwrap_or_default();
             let list = models.iter().map(|model| format!("• {model}")).collect::<Vec<_>>().join("\n");
-            return Ok(format!("{chosen} answers here. There are:\n{list}\n/model NAME chooses."));
+            return Ok(format!(
+                "Current model: {chosen}. Available models:\n{list}\nSend /model NAME to switch."
+            ));
         };
         if !models.iter().any(|model| model == name) {
-            return Ok(format!("There is no model `{name}`. /model lists them."));
+            return Ok(format!("Unknown model `{name}`. Send /model for a list."));
         }
         let usual = models.first().is_some_and(|model| model == name);
         self.register.choose_model(self.chat_key, (!usual).then_some(name))?;
-        Ok(format!("{name} answers here from now on."))
+        Ok(format!("{name} now answers in this chat."))
     }
 }
 
@@ -292,13 +294,13 @@ fn interrupted(newest: Option<&TurnView>) -> Option<RunId> {
 /// What a stop leaves behind.
 fn stopped(waiting: usize) -> String {
     match waiting {
-        0 => "Stopped. What was written is kept.".to_owned(),
-        1 => "Stopped. What was written is kept. 1 message waits: send it with /queue resume, or remove it with \
-              /queue drop."
+        0 => "Stopped. The answer so far is saved.".to_owned(),
+        1 => "Stopped. The answer so far is saved. 1 message is queued: send it with /queue resume, or \
+              remove it with /queue drop."
             .to_owned(),
         count => format!(
-            "Stopped. What was written is kept. {count} messages wait: send them with /queue resume, or remove them \
-             with /queue drop."
+            "Stopped. The answer so far is saved. {count} messages are queued: send them with /queue resume, \
+             or remove them with /queue drop."
         ),
     }
 }
@@ -309,8 +311,10 @@ fn doing(view: &View) -> &'static str {
     }
     let last = view.turns.last().and_then(|turn| turn.marker.as_ref());
     match last.map(|marker| marker.kind) {
-        Some(session::MarkerKind::Failed) => "The last answer failed; /retry asks again.",
-        Some(session::MarkerKind::Interrupted) => "The last answer was interrupted; /continue goes on.",
+        Some(session::MarkerKind::Failed) => "The last answer failed. Send /retry to try again.",
+        Some(session::MarkerKind::Interrupted) => {
+            "The last answer was interrupted. Send /continue to resume it."
+        }
         _ => "Nothing is running.",
     }
 }

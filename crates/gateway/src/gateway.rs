@@ -121,7 +121,8 @@ impl Gateway {
         let resumes = self.0.hub.resumes() && run.open_calls().next().is_none();
         let notice = Outbound::text(words::stopping(restart, resumes));
         if let Err(error) = platform.send(&Place::of(&chat), notice, key).await {
-            tracing::debug!(platform = chat.platform, reason = %error, "a chat was not told of the stop");
+            tracing::debug!(platform = chat.platform, reason = %error, "failed to notify chat of the \
+                                                                        shutdown");
         }
     }
 

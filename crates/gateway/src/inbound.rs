@@ -79,7 +79,7 @@ async fn receive_once(shared: &Shared, at: usize) -> Option<Option<Duration>> {
     let batch = match received.await {
         Ok(batch) => batch,
         Err(error) => {
-            tracing::warn!(platform = name, reason = %error, "nothing was received");
+            tracing::warn!(platform = name, reason = %error, "failed to receive from platform");
             let (state, wait) = match error {
                 ReceiveError::Away { reason, retry_after } => (State::Away { reason }, retry_after),
                 ReceiveError::Elsewhere { reason } => (State::Elsewhere { reason }, Some(AWAY_MAX / 6)),
@@ -92,13 +92,13 @@ async fn receive_once(shared: &Shared, at: usize) -> Option<Option<Duration>> {
     health.is(State::Receiving);
     if let Err(error) = take_all(shared, at, batch.events).await {
         // Nothing is lost: it is told again.
-        tracing::warn!(platform = name, reason = %error, "what was received could not be kept");
+        tracing::warn!(platform = name, reason = %error, "failed to save received events");
         return Some(None);
     }
     if let Some(cursor) = batch.cursor
         && let Err(error) = shared.register.keep_cursor(name, &cursor)
     {
-        tracing::warn!(platform = name, reason = %error, "how far it was read could not be kept");
+        tracing::warn!(platform = name, reason = %error, "failed to save read position");
         return Some(None);
     }
     None
@@ -216,13 +216,13 @@ impl Arriving<'_> {
     /// Enters a chat. Who is not joined asks again; nothing behind the invitation waits for a chat that cannot be entered.
     async fn accept(&self) {
         if let Err(error) = patiently(|| self.platform.accept(&self.event.place)).await {
-            tracing::warn!(platform = self.platform.name(), reason = %error, "the invitation was not accepted");
+            tracing::warn!(platform = self.platform.name(), reason = %error, "failed to accept invitation");
         }
     }
 
     /// Says that something was not taken. What was changed is as it was, which needs no word.
     fn refuse(&self, error: &CommandError) {
-        tracing::warn!(platform = self.platform.name(), reason = %error, "something was not taken");
+        tracing::warn!(platform = self.platform.name(), reason = %error, "event rejected");
         if let What::Said { message, .. } = &self.event.what {
             self.tell("refusal", words::not_taken(&error.to_string()), Some(message));
         }
@@ -236,7 +236,7 @@ impl Arriving<'_> {
         spawn::spawn(async move {
             let Some((platform, _)) = shared.named(&name) else { return };
             if let Err(error) = platform.send(&to, message, key).await {
-                tracing::debug!(platform = name, reason = %error, "something that no log holds was not told");
+                tracing::debug!(platform = name, reason = %error, "failed to send notice");
             }
         });
     }

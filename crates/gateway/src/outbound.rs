@@ -93,7 +93,7 @@ pub(crate) async fn send_for_all_owed(shared: &Shared) {
         match shared.hub.undelivered().await {
             Ok(sessions) => break sessions,
             Err(error) => {
-                tracing::warn!(reason = %error, "what is owed to chats cannot be listed yet");
+                tracing::warn!(reason = %error, "failed to list undelivered answers, retrying");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }
@@ -172,7 +172,7 @@ async fn courier(shared: &Shared, session: SessionId) {
             Err(Broken::Follow(FollowError::CutOff { .. })) => {}
             Err(error) => {
                 wait = (wait * 2).clamp(Duration::from_millis(100), AGAIN_MAX);
-                tracing::warn!(%session, reason = %error, "answers to a chat wait");
+                tracing::warn!(%session, reason = %error, "delivery failed, retrying");
                 tokio::time::sleep(wait).await;
             }
         }
@@ -192,7 +192,7 @@ async fn bring(shared: &Shared, session: SessionId) -> Result<(), Broken> {
             chat.and_then(|chat| shared.named(&chat.platform).map(|named| (chat, named)))
         else {
             // It stays owed: the platform may be configured again.
-            tracing::warn!(%session, "an answer is owed to a platform that is not configured");
+            tracing::warn!(%session, "undelivered answer for a platform that is not configured");
             return Ok(());
         };
         let delivering = Delivering::new(shared, (platform.as_ref(), health), Place::of(&chat), owed);

@@ -207,10 +207,10 @@ pub enum ReceiveError {
     #[error("{reason}")]
     Away { reason: String, retry_after: Option<Duration> },
     /// Another process receives with the same credentials.
-    #[error("another process receives with the same credentials: {reason}")]
+    #[error("another process is receiving with the same credentials: {reason}")]
     Elsewhere { reason: String },
     /// The credentials are not taken.
-    #[error("the credentials are not taken: {reason}")]
+    #[error("the platform rejected the credentials: {reason}")]
     Unauthorized { reason: String },
 }
 
@@ -221,7 +221,7 @@ pub enum SendError {
     #[error("not sent: {reason}")]
     NotSent { reason: String, retry_after: Option<Duration> },
     /// It may have arrived: the answer was lost.
-    #[error("it may have arrived: {reason}")]
+    #[error("delivery uncertain: {reason}")]
     Doubtful { reason: String },
     /// It is longer than the platform takes.
     #[error("too long for the platform")]

@@ -48,8 +48,7 @@ pub(crate) fn resuming(reason: Option<&InterruptReason>) -> &'static str {
 /// Why the chat goes on in a new session.
 pub(crate) fn reset(reset: Reset) -> String {
     format!(
-        "A new session begins ({}): this chat was suspended. The last session is kept; \
-         you find it in the list of sessions.",
+        "Starting a new session (reason: {}). The previous session is saved; you can find it in the session list.",
         reset.word()
     )
 }
@@ -57,20 +56,20 @@ pub(crate) fn reset(reset: Reset) -> String {
 /// To a stranger.
 pub(crate) fn pairing(code: &str, lasts: Duration) -> String {
     format!(
-        "I do not know you yet. Give this code to the owner of this server: `{code}`\nIt can be approved within {} minutes, \
-         with `everturn gateway approve {code}` or in the settings.",
+        "I don't know you yet. Give this code to the owner of this server: `{code}`\nThey can approve it within \
+         {} minutes, with `everturn gateway approve {code}` or in the settings.",
         lasts.as_secs() / 60
     )
 }
 
 /// Before what is sent again.
-pub(crate) const REPEATED: &str = "↻ Sent again: it is not known whether this arrived before.\n\n";
+pub(crate) const REPEATED: &str = "↻ Sent again, because this may not have arrived before.\n\n";
 
 /// With the file that holds an answer which is too long for a chat.
-pub(crate) const WHOLE_IN_FILE: &str = "The answer is longer than that; all of it is in this file.";
+pub(crate) const WHOLE_IN_FILE: &str = "The answer is too long for a message. The full text is in this file.";
 
 /// Behind an answer that was stopped.
-const STOPPED: &str = "⏹ Stopped. Everything above is kept.";
+const STOPPED: &str = "⏹ Stopped. Everything above is saved.";
 
 /// Behind an answer that was interrupted again and again without new output.
 const STUCK: &str = "⏸ Interrupted three times without new output, so I stopped trying. Everything above is saved. \
@@ -80,9 +79,10 @@ const STUCK: &str = "⏸ Interrupted three times without new output, so I stoppe
 pub(crate) fn ending(marker: &Marker, stuck: bool) -> Option<String> {
     match marker.kind {
         MarkerKind::Stopped => Some(STOPPED.to_owned()),
-        MarkerKind::Failed => {
-            Some(format!("⚠ This went wrong: {}\nYour message is kept; /retry asks again.", marker.text))
-        }
+        MarkerKind::Failed => Some(format!(
+            "⚠ Something went wrong: {}\nYour message is saved. Send /retry to try again.",
+            marker.text
+        )),
         MarkerKind::Interrupted | MarkerKind::Recovering | MarkerKind::Recovered if stuck => {
             Some(STUCK.to_owned())
         }
@@ -96,7 +96,7 @@ pub(crate) fn ending(marker: &Marker, stuck: bool) -> Option<String> {
 
 /// A message that was not taken.
 pub(crate) fn not_taken(reason: &str) -> String {
-    format!("⚠ Your message was not taken: {reason}.")
+    format!("⚠ Your message wasn't accepted: {reason}.")
 }
 
 /// A file that could not be fetched.
@@ -104,18 +104,18 @@ pub(crate) fn file_missing(name: &str, reason: &str) -> String {
     format!("[the file {name} could not be fetched: {reason}]")
 }
 
-pub(crate) const HELP: &str = "Write, and I answer. Messages that come while I work wait for their turn.\n\
-    /new – begin a new session\n\
-    /stop – stop the answer; what is there is kept\n\
-    /undo – take back the last turn\n\
+pub(crate) const HELP: &str = "Send a message and I'll answer. Messages sent while I'm working wait in the queue.\n\
+    /new – start a new session\n\
+    /stop – stop the current answer; what is written so far is saved\n\
+    /undo – undo the last turn\n\
     /clear – hide all turns\n\
-    /compact – go on with a summary of the conversation\n\
+    /compact – continue with a summary of the session\n\
     /retry – answer the last message again\n\
     /continue – continue after a stop, an interruption or the output limit\n\
-    /queue TEXT – say it after the running answer\n\
+    /queue TEXT – send a message after the current answer\n\
     /queue resume – send the messages that Stop paused\n\
-    /queue drop – remove all waiting messages\n\
-    /steer TEXT – say it into the running answer\n\
-    /status – how this chat stands\n\
-    /model NAME – who answers here\n\
-    /help – this";
+    /queue drop – remove all queued messages\n\
+    /steer TEXT – send a message into the current answer\n\
+    /status – show the status of this chat\n\
+    /model NAME – choose the model for this chat\n\
+    /help – show this help";

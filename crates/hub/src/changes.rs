@@ -105,7 +105,7 @@ pub struct ListFollower {
 
 /// The reader was too slow, or the hub is gone; the list must be read anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("changes were missed; read the list anew")]
+#[error("changes were missed; read the list again")]
 pub struct Missed;
 
 impl ListFollower {

@@ -321,5 +321,5 @@ impl ChatHandle {
 
 /// A row that never stands still.
 fn restless() -> CommandError {
-    CommandError::Unavailable { reason: "others keep changing the chat".to_owned() }
+    CommandError::Unavailable { reason: "the chat keeps changing; try again".to_owned() }
 }

@@ -43,7 +43,7 @@ impl Committer {
         crate::spawn::spawn(async move {
             if committing.catch_unwind().await.is_err() {
                 // Without a committer no append is answered; the next start recovers.
-                tracing::error!("the committer panicked; the process ends");
+                tracing::error!("committer panicked, exiting");
                 std::process::abort();
             }
         });
@@ -68,7 +68,7 @@ impl Committer {
 
     async fn send(&self, append: Append) -> Result<(), AppendError> {
         let (answer, answered) = oneshot::channel();
-        let gone = || AppendError::Unknown { reason: "the committer is gone".to_owned() };
+        let gone = || AppendError::Unknown { reason: "the committer exited".to_owned() };
         self.appends.send((append, answer)).map_err(|_| gone())?;
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
@@ -133,7 +133,7 @@ async fn revive(store: &dyn Store, inbox: &mut mpsc::UnboundedReceiver<(Append, 
     loop {
         match refusing(inbox, store.revive()).await {
             Ok(()) => return,
-            Err(error) => tracing::warn!(reason = %error, "the store is not back yet"),
+            Err(error) => tracing::warn!(reason = %error, "store still unavailable, retrying"),
         }
         refusing(inbox, tokio::time::sleep(pause)).await;
         pause = (pause * 2).min(REVIVE_PAUSE_MAX);
@@ -151,7 +151,7 @@ async fn refusing<T>(
             biased;
             done = &mut wait => return done,
             Some((_, answer)) = inbox.recv() => {
-                let dead = Dead { reason: "the store is being brought back".to_owned() };
+                let dead = Dead { reason: "the store is recovering".to_owned() };
                 drop(answer.send(Err(AppendError::Store(dead.into()))));
             }
         }

@@ -84,7 +84,7 @@ impl EarlierTurns {
         let (mut pause, mut waited) = (PAUSE, Duration::ZERO);
         while self.store.indexed_to(self.session).await? < seq {
             if waited >= PAUSES_MAX {
-                let reason = "the index of turns is behind the log".to_owned();
+                let reason = "the turn index lags behind the log".to_owned();
                 return Err(CommandError::Unavailable { reason });
             }
             tokio::time::sleep(pause).await;

@@ -10,29 +10,29 @@ pub enum CommandError {
     Unknown(SessionId),
     #[error("session {0} was deleted")]
     Deleted(SessionId),
-    #[error("the id {0} is in use")]
+    #[error("the session ID {0} is already in use")]
     Exists(SessionId),
     /// The caller may not; nothing happened.
     #[error(transparent)]
     Rejected(#[from] Rejected),
-    #[error("the key was used for another request; nothing happened")]
+    #[error("the idempotency key was already used for a different request; nothing was changed")]
     KeyReused,
     /// An upload expired, or its bytes were erased with the last session that used them.
-    #[error("the attachment {} is no longer stored; nothing happened, upload it again", .0.0)]
+    #[error("the attachment {} is no longer stored; nothing was changed, upload it again", .0.0)]
     AttachmentMissing(BlobHash),
     /// Nothing was kept; it can be asked again.
-    #[error("nothing was kept: {reason}")]
+    #[error("nothing was saved: {reason}")]
     Unavailable { reason: String },
     /// It may or may not have been kept; asking again with the same key is harmless.
-    #[error("it is not known whether it was kept: {reason}")]
+    #[error("it is unknown whether this was saved: {reason}")]
     Doubtful { reason: String },
     /// Another node writes the session.
     #[error("the session moved to another node")]
     Moved,
-    #[error("the session's log is damaged after entry {intact}; it can be read up to there")]
+    #[error("the session's log is damaged after entry {intact}; entries up to there can still be read")]
     Damaged { intact: Seq },
     /// The writer retired before it took the command; the handle asks the next one.
-    #[error("the writer retired")]
+    #[error("the session's writer exited")]
     Retired,
 }
 
@@ -118,10 +118,10 @@ pub enum FollowError {
     #[error("there is no entry {after} yet; the log ends at {head}")]
     BeyondEnd { after: Seq, head: Seq },
     /// A disk that lied lost what the reader has, or an older backup was restored.
-    #[error("the log has another entry {after} than the reader; read it anew")]
+    #[error("entry {after} differs from the reader's copy; read the log again from the start")]
     AnotherLog { after: Seq },
     /// The writer went away; the reader can resume after this entry.
-    #[error("the session's writer went away; resume after entry {after}")]
+    #[error("the session's writer exited; resume after entry {after}")]
     Ended { after: Seq },
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -130,7 +130,7 @@ pub enum FollowError {
 /// Why a hub did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("prepare the spool: {0}")]
+    #[error("failed to prepare the spool: {0}")]
     Spool(#[from] std::io::Error),
     #[error(transparent)]
     Store(#[from] StoreError),

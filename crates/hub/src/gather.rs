@@ -121,7 +121,7 @@ impl Gather {
         self.mailbox.send(Input::Command { command, answer }).await.map_err(|_| RunOver)?;
         answered.await.map_err(|_| RunOver)?.map_or_else(
             |error| {
-                tracing::warn!(run = %self.run, reason = %error, "the summary was not kept");
+                tracing::warn!(run = %self.run, reason = %error, "summary not saved");
                 Ok(())
             },
             |_| Ok(()),

@@ -99,7 +99,7 @@ impl SessionHandle {
             self.submit(Command::BillRequest { turn, run, purpose, usage }).await?;
         }
         let Some((summary, through)) = value else {
-            let reason = "the model gave no summary".to_owned();
+            let reason = "the model returned no summary".to_owned();
             return Err(CommandError::Unavailable { reason });
         };
         self.submit(Command::CompactContext { run: None, summary, through }).await.map(Some)
@@ -239,10 +239,12 @@ impl SessionHandle {
             match answered.await {
                 Ok(answer) if answer.is_retired() => {}
                 Ok(answer) => return Ok(answer),
-                Err(_) => return Err(CommandError::Doubtful { reason: "the writer stopped".to_owned() }),
+                Err(_) => {
+                    return Err(CommandError::Doubtful { reason: "the session's writer exited".to_owned() });
+                }
             }
         }
-        Err(CommandError::Unavailable { reason: "the session's writer keeps retiring".to_owned() })
+        Err(CommandError::Unavailable { reason: "the session's writer keeps exiting".to_owned() })
     }
 }
 

@@ -187,7 +187,8 @@ impl Shared {
         let shared = self.clone();
         crate::spawn::spawn(async move {
             if let Err(error) = shared.store.save_snapshot(session, snapshot).await {
-                tracing::debug!(%session, reason = %error, "no snapshot was kept; the next open folds more");
+                tracing::debug!(%session, reason = %error, "snapshot not saved, next open replays more \
+                                                            entries");
             }
         });
     }
@@ -223,7 +224,7 @@ impl Hub {
             // Before any slot is made: a new file in the place of a missing one would look like an unused journal.
             named.iter().for_each(|(slot, session)| spool.reserve(*slot, *session));
             if let Err(error) = spool.release_unnamed(&named) {
-                tracing::warn!(%error, "spool slots that nobody needs stay out of use");
+                tracing::warn!(%error, "failed to release unused spool slots");
             }
             spool.grow(count)
         });
@@ -274,9 +275,9 @@ impl Hub {
         };
         match suspended.await {
             Ok(0) => {}
-            Ok(count) => tracing::info!(count, "chats were suspended"),
+            Ok(count) => tracing::info!(count, "chats suspended"),
             Err(error) => {
-                tracing::error!(reason = %error, "no chat was suspended; the next start looks again")
+                tracing::error!(reason = %error, "failed to suspend chats, retrying at the next start")
             }
         }
     }
@@ -369,7 +370,7 @@ impl Hub {
     ) -> Result<SessionHandle, CommandError> {
         let mailbox = self.shared.writer_of(session, session, claiming);
         let (answer, answered) = oneshot::channel();
-        let gone = || CommandError::Doubtful { reason: "the writer stopped".to_owned() };
+        let gone = || CommandError::Doubtful { reason: "the session's writer exited".to_owned() };
         mailbox.send(Input::Command { command, answer }).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())??;
         Ok(self.open(session))
@@ -388,7 +389,7 @@ impl Hub {
     pub(crate) async fn give_up(&self, session: SessionId) -> Result<GivenUp, CommandError> {
         let mailbox = self.writer(session).await?;
         let (answer, answered) = oneshot::channel();
-        let gone = || CommandError::Doubtful { reason: "the writer stopped".to_owned() };
+        let gone = || CommandError::Doubtful { reason: "the session's writer exited".to_owned() };
         mailbox.send(Input::Retire { when: Retire::Now, answer }).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())
     }
@@ -408,7 +409,8 @@ impl Hub {
             named.chain(spool.reserved_for(session)).try_for_each(|slot| spool.release(slot, session))
         });
         if let Err(error) = wiped.await.flatten() {
-            tracing::warn!(%session, %error, "a spool slot of the erased session is wiped at the next start");
+            tracing::warn!(%session, %error, "failed to wipe spool slot of deleted session, retrying at the \
+                                              next start");
         }
         Ok(())
     }
@@ -544,7 +546,7 @@ impl Hub {
             match tokio::time::timeout(most, interrupt(mailbox, reason.clone())).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => tracing::warn!(%session, %error, "failed to interrupt run"),
-                Err(_) => tracing::warn!(%session, "run not interrupted in time; the next start repairs it"),
+                Err(_) => tracing::warn!(%session, "run not interrupted in time, the next start repairs it"),
             }
         });
         futures_util::future::join_all(interrupted).await;
@@ -566,13 +568,13 @@ impl Hub {
             let left = deadline.saturating_duration_since(Instant::now()).max(RETIRE_MIN);
             let retired = async {
                 if let Err(error) = interrupt(mailbox, reason.clone()).await {
-                    tracing::warn!(%session, %error, "the session was not retired; the next start repairs it");
+                    tracing::warn!(%session, %error, "failed to close session, the next start repairs it");
                 }
                 give_up(mailbox).await;
             };
             let in_time = tokio::time::timeout(left, retired).await.is_ok();
             if !in_time {
-                tracing::warn!(%session, "not given up in time; nothing is lost, what it owes to memory stays owed");
+                tracing::warn!(%session, "session not closed in time, pending memory commits stay pending");
             }
             in_time
         });
@@ -615,9 +617,9 @@ async fn beat(shared: std::sync::Weak<Shared>) {
         tokio::time::sleep(HEARTBEAT).await;
         let Some(shared) = shared.upgrade() else { return };
         if let Err(error) = shared.store.heartbeat(shared.node, shared.clock.now()).await {
-            tracing::warn!(reason = %error, "no heartbeat");
+            tracing::warn!(reason = %error, "heartbeat failed");
             if let Err(error) = shared.store.revive().await {
-                tracing::warn!(reason = %error, "the store is not back yet");
+                tracing::warn!(reason = %error, "store still unavailable, retrying");
             }
         }
     }
@@ -644,7 +646,7 @@ async fn grow_spool(shared: &Shared) {
     if shared.spool.has_unreleased()
         && let Err(error) = shared.spool.work(Spool::retry_releases).await.flatten()
     {
-        tracing::debug!(%error, "spool slots still cannot be released");
+        tracing::debug!(%error, "spool slots not released yet");
     }
     let (made, free) = shared.spool.counts();
     if free >= SLOTS_FREE_MIN || made >= shared.settings.slots_max {
@@ -652,6 +654,6 @@ async fn grow_spool(shared: &Shared) {
     }
     let count = made.saturating_mul(2).clamp(1, shared.settings.slots_max);
     if let Err(error) = shared.spool.work(move |spool| spool.grow(count)).await.flatten() {
-        tracing::warn!(%error, "no more spool slots; further runs have none");
+        tracing::warn!(%error, "failed to add spool slots, new runs have none");
     }
 }

@@ -57,7 +57,7 @@ impl Hub {
         let session = self.open(session);
         crate::spawn::spawn(async move {
             if let Err(error) = session.commit_memory(None).await {
-                tracing::warn!(session = %session.session(), reason = %error, "what is owed to memory waits");
+                tracing::warn!(session = %session.session(), reason = %error, "memory commit postponed");
             }
         });
     }
@@ -97,7 +97,7 @@ pub(crate) async fn ask_those_that_owe(shared: &Arc<Shared>, which: impl Fn(Sess
     let owing = match shared.store.owing().await {
         Ok(owing) => owing,
         Err(error) => {
-            tracing::warn!(reason = %error, "what is owed to memory is looked for later");
+            tracing::warn!(reason = %error, "failed to list pending memory commits, retrying");
             return;
         }
     };
@@ -241,7 +241,9 @@ async fn perform(
     tell(mailbox, Command::AcceptCommit { commit: id, task: task.clone() }).await;
     fault::hit("memory.after_accepted").map_err(|error| error.to_string())?;
     let done = tokio::time::timeout(TASK_MAX, until_done(memory.as_ref(), owner, task)).await;
-    done.map_err(|_| "The memory provider works on it for too long; it is asked again.".to_owned())?
+    done.map_err(|_| {
+        "The memory provider took too long to process the turns. They will be sent again.".to_owned()
+    })?
 }
 
 async fn until_done(memory: &dyn Memory, owner: Owner, task: String) -> Result<(), String> {
@@ -257,7 +259,7 @@ async fn until_done(memory: &dyn Memory, owner: Owner, task: String) -> Result<(
 async fn in_time<T>(asked: impl Future<Output = Result<T, MemoryError>>) -> Result<T, String> {
     match tokio::time::timeout(ANSWER_MAX, asked).await {
         Ok(answer) => answer.map_err(|error| error.to_string()),
-        Err(_) => Err("The memory provider did not answer in time.".to_owned()),
+        Err(_) => Err("The memory provider didn't respond in time.".to_owned()),
     }
 }
 

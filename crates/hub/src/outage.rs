@@ -27,7 +27,7 @@ pub(crate) struct Outage {
 impl Outage {
     /// Stays until the batch is durable.
     pub(crate) async fn begin(writer: &mut Writer, error: &AppendError) -> Result<(), Stopped> {
-        tracing::warn!(session = %writer.session, reason = %error, "the store refuses appends");
+        tracing::warn!(session = %writer.session, reason = %error, "store unavailable, buffering run output");
         let mut outage = Self { catcher: None, caught: 0 };
         let mut back = Box::pin(writer.shared.committer.back());
         if outage.try_again(writer).await? {
@@ -94,7 +94,7 @@ impl Outage {
         match writer.append(Urgency::of(&writer.batch.entries)).await {
             Ok(()) => {
                 let last = writer.batch.entries.last().map(|entry| entry.seq);
-                tracing::info!(session = %writer.session, seq = ?last, "the store takes appends again");
+                tracing::info!(session = %writer.session, seq = ?last, "store available again");
                 self.clear(writer);
                 writer.finish()?;
                 Ok(true)
@@ -131,7 +131,7 @@ impl Outage {
             && let Err(error) = writer.shared.spool.clear(slot)
         {
             // The entries are recognised by their links, so nothing is healed twice.
-            tracing::warn!(%slot, %error, "a spool slot was not cleared");
+            tracing::warn!(%slot, %error, "failed to clear spool slot");
         }
     }
 
@@ -164,13 +164,11 @@ impl Outage {
             Input::Retire { when: Retire::Trashed { .. }, .. } => {}
             // The run stays open in the log and its output in the slot; the next writer heals it.
             Input::Retire { .. } => {
-                let reason = "the store refuses appends".to_owned();
+                let reason = "store unavailable, buffering run output".to_owned();
                 return Err(Stopped(CommandError::Doubtful { reason }));
             }
             other @ Input::Command { .. } => {
-                other.fail(&CommandError::Unavailable {
-                    reason: "the store refuses appends for now".to_owned(),
-                });
+                other.fail(&CommandError::Unavailable { reason: "the store is unavailable".to_owned() });
             }
         }
         Ok(())
@@ -198,7 +196,7 @@ impl Outage {
             match writer.shared.spool.begin(slot, session, run) {
                 Ok(catcher) => self.catcher = Some((slot, catcher)),
                 Err(error) => {
-                    tracing::warn!(%slot, %error, "nothing can be spooled");
+                    tracing::warn!(%slot, %error, "failed to open spool slot, run output not buffered");
                     return Ok(false);
                 }
             }
@@ -213,7 +211,7 @@ impl Outage {
                 }
                 Err(SpoolError::Full) => return self.interrupt(writer),
                 Err(error) => {
-                    tracing::warn!(%slot, %error, "nothing more can be spooled");
+                    tracing::warn!(%slot, %error, "failed to write spool slot, run output no longer buffered");
                     return Ok(false);
                 }
             }
@@ -233,7 +231,7 @@ impl Outage {
         if let (Some(end), Some((_, catcher))) = (end, self.catcher.as_mut())
             && let Err(error) = catcher.add(&last, &[&end])
         {
-            tracing::warn!(%error, "the end of the run was not spooled");
+            tracing::warn!(%error, "failed to write run end to spool");
         }
         self.caught = writer.batch.entries.len();
         writer.cancel_now();

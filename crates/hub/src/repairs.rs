@@ -79,7 +79,7 @@ pub(crate) fn repair_due(shared: &Arc<Shared>) {
         crate::spawn::spawn(async move {
             match repair(&shared, session).await {
                 Err(error) if error.may_pass() && error != CommandError::Moved => {
-                    tracing::warn!(%session, reason = %error, "failed to repair session, trying again later");
+                    tracing::warn!(%session, reason = %error, "failed to repair session, retrying");
                 }
                 _ => shared.repairs.opened(session),
             }
@@ -91,7 +91,7 @@ pub(crate) fn repair_due(shared: &Arc<Shared>) {
 pub(crate) async fn repair(shared: &Arc<Shared>, session: SessionId) -> Result<(), CommandError> {
     let mailbox = shared.writer_of(session, session, Claiming::Existing);
     let (answer, answered) = oneshot::channel();
-    let gone = || CommandError::Unavailable { reason: "the writer stopped".to_owned() };
+    let gone = || CommandError::Unavailable { reason: "the session's writer exited".to_owned() };
     mailbox.send(Input::Open { answer }).await.map_err(|_| gone())?;
     answered.await.map_err(|_| gone())?
 }

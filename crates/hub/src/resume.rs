@@ -188,7 +188,7 @@ impl Hub {
         }
         match self.store().waiting().await {
             Ok(waiting) => sessions.extend(waiting),
-            Err(error) => tracing::error!(reason = %error, "failed to list sessions with waiting messages"),
+            Err(error) => tracing::error!(reason = %error, "failed to list sessions with queued messages"),
         }
         let mut seen = BTreeSet::new();
         sessions.retain(|session| seen.insert(*session));

@@ -35,7 +35,7 @@ impl Runner for Agent {
             let RunRequest { session, run, prompt, earlier, .. } = request;
             // A run that is over was ended by someone else, who knows.
             if Self::run(&agent, Work { prompt, history: &earlier }, &progress).await.is_err() {
-                tracing::debug!(%session, %run, "the run was ended from outside");
+                tracing::debug!(%session, %run, "run aborted");
             }
         }
         .boxed()
@@ -82,7 +82,7 @@ pub struct PromptRequest {
 
 /// The run ended in the log; its worker should end too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the run is over")]
+#[error("the run has ended")]
 pub struct RunOver;
 
 /// How a run reports.

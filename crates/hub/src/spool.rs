@@ -29,7 +29,7 @@ const MAGIC: &[u8; 8] = b"EVSPOOL1";
 pub enum SpoolError {
     #[error("the slot is full")]
     Full,
-    #[error("the slot was sealed by the healer")]
+    #[error("the slot was sealed during recovery")]
     Sealed,
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -106,7 +106,10 @@ impl Spool {
 
     fn open(&self, slot: SlotNo, access: Access) -> io::Result<Box<dyn SlotFile>> {
         if !self.is_own(slot) {
-            return Err(io::Error::new(io::ErrorKind::NotFound, format!("slot {slot} is another node's")));
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("slot {slot} belongs to another node"),
+            ));
         }
         self.medium.open(slot.no(), access)
     }
@@ -257,7 +260,7 @@ impl Spool {
         if let Some(before) =
             before.filter(|header| header.used && (header.session, header.run) != (session, run))
         {
-            let other = format!("the slot still holds run {} of {}", before.run, before.session);
+            let other = format!("the slot still contains run {} of {}", before.run, before.session);
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, other).into());
         }
         let use_no = before.map_or(0, |header| header.use_no) + 1;

@@ -749,7 +749,7 @@ impl Writer {
             Err(Stopped(error)) => {
                 self.shared.crashed.note(self.session);
                 self.shared.repairs.note(self.session, &error);
-                tracing::warn!(session = %self.session, reason = %error, "the writer stopped");
+                tracing::warn!(session = %self.session, reason = %error, "the session's writer exited");
                 error
             }
         };
@@ -773,7 +773,8 @@ impl Writer {
             fault::hit("retire.after_snapshot")
         };
         if let Err(error) = kept.await {
-            tracing::debug!(session = %self.session, %error, "no snapshot was kept; the next open folds more");
+            tracing::debug!(session = %self.session, %error, "snapshot not saved, next open replays more \
+                                                              entries");
         }
     }
 

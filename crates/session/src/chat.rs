@@ -93,16 +93,16 @@ fn unescaped(part: &str) -> Option<String> {
     Some(text)
 }
 
-/// What an interruption leaves on a session: its next turn is told, and only a completed one takes it away.
+/// A session's interruption mark: the model gets a note in the next turn. A completed turn removes the mark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ResumeMark {
     pub reason: ResumeReason,
-    /// When it was marked, if that can be told.
+    /// When the mark was set, if known.
     pub at: Option<Time>,
 }
 
-/// Why a session waits to be resumed. Any word is kept as given.
+/// Why a session is marked to be resumed. Any value is stored as given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]

@@ -10,22 +10,22 @@ use crate::joined::joined;
 use crate::limits::DELIVERIES_ENDED_MAX;
 use crate::state::{Run, Session};
 
-/// Where a message came from, when that was a chat, and so where its answer goes.
+/// The chat that a message came from, and that its answer goes to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct FromChat {
-    /// The chat, by its stored key.
+    /// The chat's key.
     pub chat: String,
-    /// The platform's own name of the message.
+    /// The message's ID on the platform.
     pub message: String,
-    /// Who said it, by the platform's own id.
+    /// The sender's ID on the platform.
     pub peer: String,
-    /// What others see of them there. Anybody can choose any.
+    /// The sender's display name on the platform. Users can choose any name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender: Option<String>,
 }
 
-/// An answer on its way to a chat.
+/// The delivery of an answer to a chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Delivery {
@@ -33,51 +33,51 @@ pub struct Delivery {
     /// The first run of the answer.
     pub answer: RunId,
     pub to: FromChat,
-    /// What was sent of it so far, in order.
+    /// The parts sent so far, in order.
     pub parts: Vec<DeliveredPart>,
-    /// What the chat had when the answer went on; what comes since stands in further parts.
+    /// The part that the chat had when the answer continued. Later text is in further parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Brought>,
     /// The resuming run that the chat was last notified about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notified: Option<RunId>,
-    /// How it ended; none while it is owed.
+    /// The outcome; null while the delivery is pending.
     pub outcome: Option<DeliveryOutcome>,
 }
 
-/// How much of an answer a chat has.
+/// The part of an answer that a chat already has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Brought {
     pub parts: u32,
-    /// Characters of what the agent said.
+    /// Characters of the answer.
     pub letters: u64,
 }
 
-/// One message on a platform.
+/// A message sent to a platform.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DeliveredPart {
-    /// How often it was about to be sent.
+    /// The number of send attempts.
     pub attempts: u32,
-    /// The platform's own name of it, once it is known to have arrived.
+    /// The message's ID on the platform, once its delivery is confirmed.
     pub receipt: Option<String>,
 }
 
-/// How a delivery ended.
+/// The outcome of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryOutcome {
-    /// All of it arrived.
+    /// The whole answer was delivered.
     Delivered,
-    /// Some of it may not have arrived, and was repeated as often as is decent.
+    /// Parts of the answer may not have arrived, and the retry limit was reached.
     Doubtful,
-    /// The platform does not take it.
+    /// The platform rejected the message.
     Refused { reason: String },
-    /// Nobody is to have it any more: the turn was taken back, or its author is no longer let in.
+    /// The delivery was withdrawn: the turn was undone, or the sender is no longer allowed.
     Withdrawn { reason: String },
-    /// A variant of a newer version, kept as it was written.
+    /// A variant written by a newer version, stored unchanged.
     #[serde(untagged)]
     Other(#[serde(deserialize_with = "unknown::<DeliveryOutcome, _>")] serde_json::Value),
 }

@@ -26,7 +26,7 @@ pub struct MemoryCommit {
     /// The generations, by number.
     pub first: u64,
     pub last: u64,
-    /// The entries that completed the first and the last of them.
+    /// The entries that completed the first and the last generation.
     pub from: Seq,
     pub through: Seq,
 }

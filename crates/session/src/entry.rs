@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::id::{Epoch, Seq, Time};
 use crate::upcast;
 
-/// A link of the chain: the first 16 bytes of SHA-256 over the predecessor's link and this entry.
+/// A link of the hash chain: the first 16 bytes of the SHA-256 over the previous link and this entry.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Hash(pub [u8; 16]);
@@ -62,17 +62,17 @@ pub struct Entry {
 /// Why stored bytes are not the entry they should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    #[error("entry {found} stands where {expected} should be")]
+    #[error("found entry {found} instead of entry {expected}")]
     OutOfOrder { expected: Seq, found: Seq },
-    #[error("entry {seq} does not fit the chain: its bytes or those before it changed")]
+    #[error("entry {seq} doesn't match the hash chain: its bytes or earlier ones changed")]
     ChainBroken { seq: Seq },
-    #[error("the epoch falls at entry {seq}")]
+    #[error("the epoch decreases at entry {seq}")]
     EpochFell { seq: Seq },
-    #[error("entry {seq} cannot be read: {error}")]
+    #[error("failed to decode entry {seq}: {error}")]
     Unreadable { seq: Seq, error: String },
 }
 
-/// Where a log ends, or a reader stands: what the next entry must follow.
+/// A position in a log: the entry that the next one must follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Link {

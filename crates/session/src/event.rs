@@ -13,166 +13,167 @@ use crate::id::{
     UserId,
 };
 
-/// One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes.
+/// An event in a session's log. If it creates a turn or run, the entry's `seq` is its ID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// The session began. `after` is the session that its author left behind.
+    /// The session was created. `after` is the session that it continues from.
     SessionCreated {
         id: SessionId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<SessionId>,
-        /// Whose session it is; a branch is its origin's user's.
+        /// The session's user. A branch belongs to its origin's user.
         #[serde(default, skip_serializing_if = "UserId::is_first")]
         user: UserId,
     },
-    /// The session began as a branch: its log is `from`'s up to `at`, then its own.
+    /// The session was created as a branch: its log continues the log of `from` after `at`.
     SessionBranched { id: SessionId, from: SessionId, at: Seq },
-    /// A person gave the session a name.
+    /// A user renamed the session.
     SessionRenamed { title: String },
-    /// A model suggested a name; it holds until a person gives one.
+    /// A model generated a title, which applies until a user sets one.
     TitleGenerated { title: String },
-    /// The session was pinned, archived or put in the trash, or taken out again.
+    /// The session was pinned, archived or moved to the trash, or one of these was reversed.
     FlagSet { flag: Flag, on: bool },
-    /// The session has these tags from now on, in order, and no others.
+    /// The session's tags were replaced by these, in order.
     TagsSet { tags: Vec<String> },
-    /// The session stands in this project from now on, or in none.
+    /// The session was moved to this project, or out of its project.
     ProjectSet {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         project: Option<ProjectId>,
     },
-    /// Another id leads here from now on.
+    /// An ID was added to the session.
     IdAdded { id: SessionId },
-    /// An id no longer leads here; it stays used for ever.
+    /// An ID was removed from the session. It is never reused.
     IdRemoved { id: SessionId },
 
-    /// A message was accepted and begins turn `seq`. It waits when a run is going on.
+    /// A message was accepted and starts turn `seq`. If a run is active, it is queued.
     MessagePosted {
         message: Message,
         mode: PostMode,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<MessageKey>,
     },
-    /// A waiting message was changed.
+    /// A queued message was edited.
     QueuedEdited {
         turn: TurnId,
         message: Message,
-        /// What it does from now on, when that changed.
+        /// The new mode, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<PostMode>,
     },
-    /// A waiting message was withdrawn.
+    /// A queued message was removed.
     QueuedRemoved { turn: TurnId },
-    /// Stop paused the queue: the messages that wait stay until it is resumed or cleared.
+    /// Stop paused the queue: queued messages wait until it is resumed or cleared.
     QueuePaused {},
-    /// The paused messages may run again.
+    /// The queue was resumed.
     QueueResumed {},
-    /// A waiting message went into the running run.
+    /// A queued message entered the active run.
     MessageSteered { turn: TurnId, run: RunId },
-    /// A new message (turn `seq`) took the place of `turn` and all after it.
+    /// A message was edited: turn `seq` replaces `turn` and all turns after it.
     MessageEdited {
         turn: TurnId,
         message: Message,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<MessageKey>,
-        /// The number of turns that this hides. A state may no longer hold all of them.
+        /// The number of turns hidden. The state may no longer hold all of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hides: Option<u64>,
     },
-    /// The turns from `from` on were taken back.
+    /// The turns from `from` on were undone.
     TurnsUndone {
         from: TurnId,
-        /// The number of turns that this hides. A state may no longer hold all of them.
+        /// The number of turns hidden. The state may no longer hold all of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hides: Option<u64>,
     },
-    /// The turns taken back last were put back.
+    /// The turns undone last were redone.
     TurnsPutBack { from: TurnId },
-    /// Every turn was taken out of sight.
+    /// All turns were hidden.
     SessionCleared {},
     /// Another of a turn's answers was chosen.
     AnswerChosen { turn: TurnId, run: RunId },
 
-    /// A run (`seq`) began to work on a turn; `spool` is the slot that catches its output in an outage.
+    /// Run `seq` started on a turn; `spool` is the slot that buffers its output during a storage outage.
     RunStarted {
         turn: TurnId,
         cause: RunCause,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spool: Option<SlotNo>,
     },
-    /// A request to the provider began. `asked_to_continue` when the model was asked to continue its own text, because
-    /// it takes no prefix: the seam is repaired when the texts are joined.
+    /// A request to the provider started. `asked_to_continue` is set if the model was asked to continue its own text
+    /// because it doesn't support prefill; the seam is repaired when the texts are joined.
     StepStarted {
         run: RunId,
         step: u32,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         asked_to_continue: bool,
     },
-    /// Answer text arrived, as the provider sent it.
+    /// Answer text arrived from the provider.
     TextAdded { run: RunId, text: String },
-    /// Reasoning arrived.
+    /// Reasoning text arrived from the provider.
     ReasoningAdded { run: RunId, text: String },
-    /// A piece of a call's arguments arrived; the call is not complete yet.
+    /// A piece of a tool call's arguments arrived; the call is not complete yet.
     CallDrafted { run: RunId, call: CallNo, tool: String, arguments: String },
-    /// The agent asks for a call. The tool starts only after this is durable.
+    /// The model requested a tool call. The tool starts only after this is durable.
     CallAsked {
         run: RunId,
         call: CallNo,
         tool: String,
         arguments: String,
-        /// The provider's own name of the call, sent back with its result.
+        /// The provider's ID for the call, sent back with its result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_call: Option<String>,
     },
-    /// A call ended.
+    /// A tool call ended.
     CallFinished { run: RunId, call: CallNo, outcome: Outcome },
-    /// What a step used.
+    /// A step's usage was reported.
     UsageReported { run: RunId, usage: Usage },
-    /// A part of the answer that only its provider understands arrived.
+    /// A provider-specific part of the answer arrived.
     ProviderPartAdded { run: RunId, part: ProviderPart },
-    /// A request to the provider failed. The run sends it again in `wait_ms` milliseconds.
+    /// A request to the provider failed. The run retries it in `wait_ms` milliseconds.
     RetryScheduled {
         run: RunId,
         reason: RetryReason,
         error: String,
         wait_ms: u64,
-        /// The failed request's id at the provider.
+        /// The provider's ID of the failed request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request: Option<String>,
     },
-    /// A request for a title or a summary ended, outside of any run. Its usage counts towards `run`, which ended before.
+    /// A request for a title or a summary ended, outside any run. Its usage is billed to `run`, which ended earlier.
     RequestBilled { turn: TurnId, run: RunId, purpose: RequestPurpose, usage: Usage },
-    /// The run ended: its seal. Nothing of it follows but what was healed from its spool.
+    /// The run ended. Only output recovered from its spool can follow.
     RunEnded { turn: TurnId, run: RunId, end: RunEnd },
 
-    /// A sealed, empty journal was looked at once more.
+    /// Another attempt was made to recover output from a sealed, empty journal.
     RecoveryAttempted { turn: TurnId, run: RunId, attempts: u32 },
-    /// Recovery is over; nothing of it stays open.
+    /// Recovery of the run's output ended.
     RecoverySettled { turn: TurnId, run: RunId, outcome: RecoveryOutcome },
 
-    /// The model reads `summary` in place of everything up to and including turn `through`.
+    /// The model reads `summary` instead of all turns up to and including `through`.
     ContextCompacted { summary: String, through: TurnId },
-    /// Entries that stood behind this one's predecessor were damaged and set aside by an operator. At least so many.
+    /// An operator set aside at least `count` damaged entries that followed the previous one.
     EntriesSetAside { count: u64 },
 
-    /// The next turn is told of an interruption; only a completed turn, or a clearing, takes the mark away.
+    /// The session was marked as interrupted: the model gets a note in the next turn. A completed turn or a clear
+    /// removes the mark.
     ResumeMarked {
         reason: ResumeReason,
         #[serde(default, deserialize_with = "readable_time", skip_serializing_if = "Option::is_none")]
         at: Option<Time>,
     },
-    /// The mark was taken away.
+    /// The interruption mark was cleared.
     ResumeCleared {},
 
-    /// What is completed from now on is owed to this owner, or to none.
+    /// The owner of future completed turns was set or removed.
     MemoryOwnerSet {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<Owner>,
     },
-    /// Generations `first` to `last` are owed to `to` from now on.
+    /// The pending generations `first` to `last` were reassigned to `to`.
     MemoryReassigned {
         first: u64,
         last: u64,
@@ -180,24 +181,24 @@ pub enum Event {
         from: Option<Owner>,
         to: Owner,
     },
-    /// Commit `seq` of the oldest segment began. The provider is asked only after this is durable.
+    /// Memory commit `seq` of the oldest segment started. The provider is called only after this is durable.
     MemoryCommitStarted { owner: Owner, first: u64, last: u64 },
-    /// The provider took the commit and works on it; that is not done.
+    /// The provider accepted the commit and is processing it; it is not complete yet.
     MemoryCommitAccepted { commit: Seq, task: String },
-    /// A commit of generations `first` to `last` ended.
+    /// A memory commit of generations `first` to `last` ended.
     MemoryCommitEnded { commit: Seq, first: u64, last: u64, outcome: CommitOutcome },
 
-    /// What answers the turn from run `answer` on goes to the chat that its message came from.
+    /// The answer that starts with run `answer` is to be delivered to the chat that the message came from.
     DeliveryOwed { turn: TurnId, answer: RunId, to: Box<FromChat> },
-    /// A part of the answer is about to be sent. Without a receipt after it, it may have arrived.
+    /// A part of the answer is about to be sent. If no receipt follows, it may have been delivered.
     DeliveryAttempted { answer: RunId, part: u32 },
-    /// The part that was about to be sent surely did not arrive.
+    /// The part about to be sent was not delivered.
     DeliveryUnsent { answer: RunId, part: u32 },
-    /// A part arrived; `receipt` is the platform's own name of it.
+    /// A part was delivered; `receipt` is its ID on the platform.
     PartDelivered { answer: RunId, part: u32, receipt: String },
-    /// The chat was told that `run` resumes the answer after an interruption.
+    /// The chat was notified that `run` resumes the answer after an interruption.
     ChatNotified { answer: RunId, run: RunId },
-    /// Nothing more of the answer goes to the chat, unless it goes on.
+    /// The delivery ended. It resumes only if the answer continues.
     DeliveryEnded { answer: RunId, outcome: DeliveryOutcome },
 
     /// A kind that this version does not know: kept, and skipped.
@@ -205,20 +206,20 @@ pub enum Event {
     Unknown { kind: String },
 }
 
-/// What a person said: text and attachments, and who is to answer.
+/// A user's message: text, attachments and the model to answer it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Message {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
-    /// The model that is asked, by the name that it has here; the server's first one if none is named.
+    /// The name of the model to use; if omitted, the project's or server's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Which of its author's devices or programs it came from, as the server calls it.
+    /// The device or program that the message was sent from, as named by the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// The chat that it came from, if it came from one.
+    /// The chat that the message came from, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Box<FromChat>>,
 }
@@ -271,7 +272,7 @@ impl Fingerprint {
     }
 }
 
-/// A file that came with a message, kept by its content's hash.
+/// A file attached to a message, stored by the hash of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Attachment {
@@ -281,7 +282,7 @@ pub struct Attachment {
     pub size_bytes: u64,
 }
 
-/// What a message does when a run is going on.
+/// How a message is handled while a run is active.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -293,7 +294,7 @@ pub enum PostMode {
     Steer,
     /// Stop the run, then go first.
     Interrupt,
-    /// A variant of a newer version, kept as it was written.
+    /// A variant written by a newer version, stored unchanged.
     #[serde(untagged)]
     Other(#[serde(deserialize_with = "unknown::<PostMode, _>")] serde_json::Value),
 }
@@ -302,20 +303,20 @@ impl Variants for PostMode {
     const NAMES: &'static [&'static str] = &["queue", "steer", "interrupt"];
 }
 
-/// Why a run began.
+/// Why a run started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunCause {
-    /// Its turn's message.
+    /// The turn's message started it.
     Message,
-    /// A person asked for another answer.
+    /// A user retried the turn.
     Retry,
-    /// A person asked to continue after a stop, a failure, an interruption or the output limit.
+    /// A user continued the answer after a stop, a failure, an interruption or the output limit.
     Continue,
-    /// It resumes by itself after an interruption.
+    /// The run resumes automatically after an interruption.
     Resume,
-    /// A variant of a newer version, kept as it was written.
+    /// A variant written by a newer version, stored unchanged.
     #[serde(untagged)]
     Other(#[serde(deserialize_with = "unknown::<RunCause, _>")] serde_json::Value),
 }
@@ -324,26 +325,27 @@ impl Variants for RunCause {
     const NAMES: &'static [&'static str] = &["message", "retry", "continue", "resume"];
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnd {
-    /// The agent is done.
+    /// The answer is complete.
     Completed,
-    /// A person stopped it; `by_message` when their next message did.
+    /// A user stopped the run; `by_message` if their next message did.
     Stopped {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         by_message: bool,
-        /// The device on which that was.
+        /// The device that stopped the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         device: Option<String>,
     },
-    /// It could not go on.
+    /// The run failed.
     Failed { error: String },
     /// The model reached its output limit. The answer can be continued.
     OutputLimit { tokens: u64 },
-    /// Its worker is gone. `recovering` when its journal could not be read yet; `progress` when the run brought output.
+    /// The run's worker was lost. `recovering` is set while its journal can't be read; `progress` if the run produced
+    /// output.
     Interrupted {
         reason: InterruptReason,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -351,7 +353,7 @@ pub enum RunEnd {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         progress: bool,
     },
-    /// A variant of a newer version, kept as it was written.
+    /// A variant written by a newer version, stored unchanged.
     #[serde(untagged)]
     Other(#[serde(deserialize_with = "unknown::<RunEnd, _>")] serde_json::Value),
 }
@@ -360,22 +362,22 @@ impl Variants for RunEnd {
     const NAMES: &'static [&'static str] = &["completed", "stopped", "failed", "interrupted", "output_limit"];
 }
 
-/// What took a run's worker away.
+/// Why a run was interrupted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptReason {
     /// The process died.
     Crash,
-    /// The server was stopped and the run did not end in time.
+    /// The server shut down before the run ended.
     ShutdownTimeout,
-    /// The server was restarted and the run did not end in time.
+    /// The server restarted before the run ended.
     RestartTimeout,
-    /// The store was away for longer than the spool could hold.
+    /// The store was unavailable for longer than the spool could buffer.
     SpoolFull,
-    /// Another node took the session over: the one that worked on it was lost.
+    /// Another node took over the session because the previous one was lost.
     LostNode,
-    /// A variant of a newer version, kept as it was written.
+    /// A variant written by a newer version, stored unchanged.
     #[serde(untagged)]
     Other(#[serde(deserialize_with = "unknown::<InterruptReason, _>")] serde_json::Value),
 }
@@ -385,16 +387,16 @@ impl Variants for InterruptReason {
         &["crash", "shutdown_timeout", "restart_timeout", "spool_full", "lost_node"];
 }
 
-/// What became of a run whose journal could not be read at first.
+/// The outcome of recovering a run's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryOutcome {
-    /// Its output came back from the journal.
+    /// The output was recovered from the journal.
     Recovered,
-    /// No more output is known; nothing is claimed.
+    /// No further output was found.
     Neutral,
-    /// A variant of a newer version, kept as it was written.
+    /// A variant written by a newer version, stored unchanged.
     #[serde(untagged)]
     Other(#[serde(deserialize_with = "unknown::<RecoveryOutcome, _>")] serde_json::Value),
 }
@@ -403,17 +405,17 @@ impl Variants for RecoveryOutcome {
     const NAMES: &'static [&'static str] = &["recovered", "neutral"];
 }
 
-/// How a commit to memory ended.
+/// The outcome of a memory commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CommitOutcome {
     Done,
-    /// The generations stay owed, to the same owner.
+    /// The generations stay pending for the same owner.
     Failed {
         error: String,
     },
-    /// A variant of a newer version, kept as it was written.
+    /// A variant written by a newer version, stored unchanged.
     #[serde(untagged)]
     Other(#[serde(deserialize_with = "unknown::<CommitOutcome, _>")] serde_json::Value),
 }
@@ -422,7 +424,7 @@ impl Variants for CommitOutcome {
     const NAMES: &'static [&'static str] = &["done", "failed"];
 }
 
-/// How a call ended.
+/// The outcome of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Outcome {
@@ -430,14 +432,14 @@ pub struct Outcome {
     pub content: String,
 }
 
-/// Whether a call did what it was asked.
+/// Whether a tool call succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
     Ok,
     Error,
-    /// A variant of a newer version, kept as it was written.
+    /// A variant written by a newer version, stored unchanged.
     #[serde(untagged)]
     Other(#[serde(deserialize_with = "unknown::<CallStatus, _>")] serde_json::Value),
 }
@@ -446,28 +448,29 @@ impl Variants for CallStatus {
     const NAMES: &'static [&'static str] = &["ok", "error"];
 }
 
-/// A part of an answer that only its provider understands: thinking with its signature, encrypted reasoning, extra content of
-/// a call. It goes back unchanged to the same wire format and model family, and to no other. It is neither shown nor searched.
+/// A part of an answer that only its provider understands: signed thinking, encrypted reasoning, or extra content of a
+/// call. It is sent back unchanged to the same wire format and model family, and to no other. It is neither shown nor
+/// searched.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProviderPart {
-    /// The wire format that it arrived in.
+    /// The part's wire format.
     pub wire: String,
-    /// The provider's host and the family of models there that understands the part.
+    /// The provider's host and the model family that understands the part.
     pub family: String,
-    /// The name that the wire format has for such a part.
+    /// The part's kind in the wire format.
     pub kind: String,
-    /// The call that it belongs to, if it belongs to one.
+    /// The call that the part belongs to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallNo>,
-    /// Bytes of the step's text that arrived before it.
+    /// Bytes of the step's text that arrived before the part.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub text_before: u64,
     /// JSON, as it arrived.
     pub data: String,
 }
 
-/// Why a request to a provider is sent again.
+/// Why a request to a provider is retried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -475,13 +478,13 @@ pub enum RetryReason {
     RateLimit,
     /// The provider is overloaded or failing.
     Overloaded,
-    /// The provider could not be reached.
+    /// The provider can't be reached.
     Network,
     /// The provider sent nothing for too long.
     Silent,
     /// The answer was cut off or can't be read.
     Cut,
-    /// A variant of a newer version, kept as it was written.
+    /// A variant written by a newer version, stored unchanged.
     #[serde(untagged)]
     Other(#[serde(deserialize_with = "unknown::<RetryReason, _>")] serde_json::Value),
 }
@@ -490,15 +493,15 @@ impl Variants for RetryReason {
     const NAMES: &'static [&'static str] = &["rate_limit", "overloaded", "network", "silent", "cut"];
 }
 
-/// The purpose of a request outside of runs.
+/// The purpose of a request outside any run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequestPurpose {
     Title,
-    /// A person asked to compact the session.
+    /// A user compacted the session.
     Summary,
-    /// A variant of a newer version, kept as it was written.
+    /// A variant written by a newer version, stored unchanged.
     #[serde(untagged)]
     Other(#[serde(deserialize_with = "unknown::<RequestPurpose, _>")] serde_json::Value),
 }
@@ -507,7 +510,7 @@ impl Variants for RequestPurpose {
     const NAMES: &'static [&'static str] = &["title", "summary"];
 }
 
-/// What a step used, as the provider counts.
+/// A step's usage, as reported by the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Usage {
@@ -522,7 +525,7 @@ pub struct Usage {
     /// Output tokens that the model spent on reasoning.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning_tokens: u64,
-    /// Millionths of the currency in which the model's prices are given; 0 when they are not known.
+    /// The cost in millionths of the currency of the model's prices; 0 if they are unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_micros: u64,
 }
@@ -547,7 +550,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A mark on the session as a whole.
+/// A session flag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -555,7 +558,7 @@ pub enum Flag {
     Pinned,
     Archived,
     Trashed,
-    /// A variant of a newer version, kept as it was written.
+    /// A variant written by a newer version, stored unchanged.
     #[serde(untagged)]
     Other(#[serde(deserialize_with = "unknown::<Flag, _>")] serde_json::Value),
 }

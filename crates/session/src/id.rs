@@ -25,23 +25,23 @@ macro_rules! number {
 }
 
 number!(
-    /// An entry's position in its log: 1, 2, 3 … without gap, never reused. 0 is the empty log.
+    /// An entry's position in its log: 1, 2, 3 … without gaps, never reused. 0 is the empty log.
     Seq(u64)
 );
 number!(
-    /// A turn: the `seq` of the entry that posted its message.
+    /// A turn's ID: the `seq` of the entry that posted its message.
     TurnId(u64)
 );
 number!(
-    /// A run: the `seq` of the entry that started it.
+    /// A run's ID: the `seq` of the entry that started it.
     RunId(u64)
 );
 number!(
-    /// A call's number within its run, given by the agent in the order of asking.
+    /// A tool call's number within its run, in the order of the calls.
     CallNo(u32)
 );
 number!(
-    /// The number of a claim; an append with an old epoch is refused.
+    /// The number of a claim. Appends with an old epoch are rejected.
     Epoch(u64)
 );
 number!(
@@ -49,8 +49,8 @@ number!(
     Time(i64)
 );
 number!(
-    /// A spool slot: one preallocated file lent to one run at a time. It names the spool too, because each node has its
-    /// own: a journal that is not here may be elsewhere.
+    /// A spool slot: a preallocated file used by one run at a time. It also names the spool, because each node has its
+    /// own: a journal missing here may exist on another node.
     SlotNo(u64)
 );
 
@@ -125,7 +125,7 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// Names a session. A session may have several; each leads to the same log.
+    /// A session ID. A session can have several IDs for the same log.
     SessionId
 );
 uuid_id!(
@@ -134,12 +134,12 @@ uuid_id!(
 );
 
 uuid_id!(
-    /// Names a person who uses the server. What was made before there were several belongs to the first.
+    /// A user's ID. Data from before multi-user support belongs to the first user.
     UserId
 );
 
 uuid_id!(
-    /// Names a project of a user: what sessions can stand in.
+    /// A project's ID.
     ProjectId
 );
 
@@ -159,20 +159,20 @@ impl Default for UserId {
     }
 }
 
-/// The caller's idempotency key: the same key and body give the same answer, without expiry.
+/// The caller's idempotency key: the same key and body return the same result. It doesn't expire.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct MessageKey(pub String);
 
-/// Who is owed memory of completed turns: provider, account and agent instance, from which the live handle can be made
-/// again at any time.
+/// The owner of memory for completed turns: a provider, account and agent instance, from which the connection can be
+/// re-established at any time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Owner(pub String);
 
-/// A blob's name: the SHA-256 of its bytes, in hexadecimal.
+/// The SHA-256 of an attachment's bytes, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]

@@ -8,13 +8,13 @@ use crate::seam::{self, Stage};
 use crate::state::{Piece, Run};
 use crate::view::{CallProgress, Marker, Part, marker, part};
 
-/// Where an earlier run of an answer ended before it was done.
+/// The point where an earlier run of an answer ended prematurely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Interruption {
     /// Index of the part in which, or after which, the run ended.
     pub part: usize,
-    /// Characters of that part's text before it; 0 for a call or a message.
+    /// Characters of the part's text before the interruption; 0 for a call or a message.
     pub offset: usize,
     pub marker: Marker,
 }

@@ -13,44 +13,44 @@ use crate::event::CommitOutcome;
 use crate::id::{Owner, Seq};
 use crate::view::OwedView;
 
-/// What a session owes.
+/// A session's pending memory commits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Ledger {
-    /// Completed turns so far.
+    /// The number of completed turns.
     pub generation: u64,
-    /// Who is owed what is completed from now on.
+    /// The owner of future completed turns.
     pub owner: Option<Owner>,
-    /// What is owed, oldest first.
+    /// Pending generations, oldest first.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<Segment>))]
     pub segments: VecDeque<Segment>,
-    /// The commit that is under way, by the entry that began it. It is always for the oldest segment.
+    /// The commit in progress, with the entry that started it. It is always for the oldest segment.
     pub commit: Option<Commit>,
 }
 
-/// Generations in a row that are owed to one owner.
+/// Consecutive generations pending for one owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Segment {
-    /// None was known when they were completed; the first who is named takes them.
+    /// The owner; null if none was set when the turns were completed. The first owner set then takes them.
     pub owner: Option<Owner>,
     pub first: u64,
     pub last: u64,
-    /// The entries that completed the first and the last of them.
+    /// The entries that completed the first and the last generation.
     pub from: Seq,
     pub through: Seq,
-    /// Whether they were offered once; then they are offered again as they are.
+    /// Whether a commit was attempted. A retry then sends the same generations again.
     pub offered: bool,
-    /// Why they were not taken when they were offered last.
+    /// Why the last commit attempt failed.
     pub error: Option<String>,
 }
 
-/// A commit that is under way.
+/// A memory commit in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Commit {
     pub id: Seq,
-    /// The provider's own name for it, once it was accepted: accepted is not done.
+    /// The provider's ID for the commit, once accepted. Accepted does not mean complete.
     pub task: Option<String>,
 }
 

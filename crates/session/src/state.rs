@@ -18,17 +18,17 @@ use crate::tags::TagState;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Session {
-    /// The end of the log that this state is the fold of.
+    /// The end of the log that the state is derived from.
     pub link: Link,
-    /// Whose session it is.
+    /// The session's user.
     #[serde(default)]
     pub user: UserId,
     pub created_at: Time,
-    /// When a person or the agent last did something; healing and compaction leave it alone.
+    /// The time of the last activity by a user or the agent. Recovery and compaction don't count.
     pub active_at: Time,
-    /// The session that its author left behind for this one.
+    /// The session that this one continues from.
     pub after: Option<SessionId>,
-    /// The session that this one is a branch of.
+    /// The session that this one was branched from.
     #[serde(default)]
     pub origin: Option<SessionId>,
     pub title: Option<Title>,
@@ -38,40 +38,40 @@ pub struct Session {
     pub pinned: bool,
     pub archived: bool,
     pub trashed: bool,
-    /// Since when it is in the trash.
+    /// When the session was moved to the trash.
     pub trashed_at: Option<Time>,
     /// Its tags, in order.
     pub tags: Vec<String>,
-    /// The project that it stands in, if its user still has it.
+    /// The session's project, if the user still has it.
     pub project: Option<ProjectId>,
-    /// The ids that lead here.
+    /// The session's IDs.
     pub ids: Vec<SessionId>,
     /// The newest visible turns, oldest first.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<Turn>))]
     pub turns: VecDeque<Turn>,
-    /// Visible turns that are older than those in `turns`.
+    /// The number of visible turns older than those in `turns`.
     pub turns_before: u64,
-    /// Turns taken back since the last message, the latest step last.
+    /// Turns undone since the last message, the latest undo last.
     pub undone: Vec<Undone>,
-    /// Accepted messages that wait for their run.
+    /// The queued messages.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<Queued>))]
     pub queue: VecDeque<Queued>,
-    /// The run that is going on; always one of the newest turn's.
+    /// The active run; always one of the newest turn's.
     pub open_run: Option<RunId>,
-    /// Why the newest turn waits for a person, if it does.
+    /// Why the newest turn needs the user's attention, if it does.
     #[serde(default)]
     pub needs: Option<Need>,
-    /// Runs whose journal could not be read yet.
+    /// Runs whose journal can't be read yet.
     pub recovering: Vec<Recovering>,
-    /// What the model reads in place of older turns.
+    /// The summary that the model reads instead of older turns.
     pub summary: Option<Summary>,
-    /// Interruptions since a run completed or brought output.
+    /// Interruptions since a run last completed or produced output.
     pub interrupted_in_a_row: u32,
-    /// Set by an interruption until a turn is completed.
+    /// The interruption mark, set until a turn is completed.
     pub resume: Option<ResumeMark>,
-    /// What is owed to memory.
+    /// Pending memory commits.
     pub memory: Ledger,
-    /// What is owed to chats, in the order in which it was asked for, and what ended last.
+    /// Pending deliveries to chats, oldest first, and the latest ended ones.
     #[serde(default)]
     pub deliveries: Vec<Delivery>,
 }
@@ -80,25 +80,25 @@ pub struct Session {
 /// lacks what today's fold would have put there. `fixtures/state.txt` is the shape that it stands for.
 pub const SHAPE: u32 = 9;
 
-/// Why a session waits for a person.
+/// Why a session needs the user's attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
     /// The newest answer failed.
     Failed,
-    /// The newest answer was interrupted and does not go on by itself.
+    /// The newest answer was interrupted and doesn't resume automatically.
     Interrupted,
 }
 
-/// A session's name and who gave it.
+/// A session's title and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Title {
     Person(String),
     Generated(String),
-    /// The first line of the first message, until there is a better one.
+    /// The first line of the first message, until a better title is known.
     Provisional(String),
 }
 
@@ -111,20 +111,20 @@ impl Title {
     }
 }
 
-/// One user message and all that answers it.
+/// A user message and its answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Turn {
     pub id: TurnId,
     pub message: Message,
     pub posted_at: Time,
-    /// Attempts, answer by answer. A retry begins a new answer; going on extends the one that is shown.
+    /// The turn's runs, grouped by answer. A retry starts a new answer; continuing extends the shown one.
     pub runs: Vec<Run>,
-    /// The first run of the answer that is shown.
+    /// The first run of the shown answer.
     pub chosen: Option<RunId>,
 }
 
-/// One attempt of the agent at a turn.
+/// One attempt of the agent to answer a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Run {
@@ -133,36 +133,36 @@ pub struct Run {
     pub started_at: Time,
     pub spool: Option<SlotNo>,
     pub steps: u32,
-    /// What the run brought, in the order in which it happened.
+    /// The run's output, in order.
     pub pieces: Vec<Piece>,
-    /// Parts of the output that only its provider understands.
+    /// Provider-specific parts of the output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PlacedPart>,
-    /// The wait for the next request, while there is one.
+    /// The wait before the next request, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
     pub usage: Usage,
     pub end: Option<RunEnd>,
     pub ended_at: Option<Time>,
     pub recovery: Recovery,
-    /// Whether the model was asked to continue the text before it, so that the seam needs repair.
+    /// Whether the model was asked to continue the previous text, so that the seam needs repair.
     pub asked_to_continue: bool,
-    /// Time of its last output; its start time until there is any.
+    /// The time of the last output; the start time if there is none yet.
     pub last_at: Time,
-    /// Where the stream is between reasoning tags.
+    /// The stream's position relative to reasoning tags.
     pub(crate) tags: TagState,
 }
 
-/// A provider's part and its place in a run's output. It belongs to the step that ended when it arrived.
+/// A provider-specific part and its position in a run's output. It belongs to the step that ended when it arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PlacedPart {
-    /// The number of pieces that arrived before it.
+    /// The number of pieces that arrived before the part.
     pub pieces_before: usize,
     pub part: ProviderPart,
 }
 
-/// A wait before a failed request is sent again.
+/// The wait before a failed request is retried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Retry {
@@ -179,38 +179,38 @@ pub enum Piece {
     Text(String),
     Reasoning(String),
     Call(Call),
-    /// A message that went into the run.
+    /// A message that entered the active run.
     Steered {
         turn: TurnId,
         message: Message,
     },
 }
 
-/// One tool use.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Call {
     pub no: CallNo,
     pub tool: String,
-    /// JSON text; incomplete while the call is drafted.
+    /// JSON text; incomplete while the arguments are arriving.
     pub arguments: String,
     pub provider_call: Option<String>,
     pub state: CallState,
 }
 
-/// How far a call came.
+/// A tool call's progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
-    /// Its arguments are still arriving, or never fully arrived.
+    /// The call's arguments are incomplete.
     Drafted,
-    /// It may have started.
+    /// The call may have started.
     Asked,
     Finished(Outcome),
 }
 
-/// Whether more of a run's output may come back from its journal.
+/// Whether more of a run's output may be recovered from its journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -224,7 +224,7 @@ pub enum Recovery {
     Neutral,
 }
 
-/// The bookkeeping of a run whose journal could not be read yet.
+/// The recovery state of a run whose journal can't be read yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Recovering {
@@ -236,7 +236,7 @@ pub struct Recovering {
     pub reason: InterruptReason,
 }
 
-/// A message that waits for its run.
+/// A queued message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Queued {
@@ -244,19 +244,19 @@ pub struct Queued {
     pub message: Message,
     pub posted_at: Time,
     pub mode: PostMode,
-    /// Stop paused it: it waits until the queue is resumed.
+    /// Whether Stop paused the message: it waits until the queue is resumed.
     #[serde(default)]
     pub paused: bool,
 }
 
-/// Turns that were taken back and can be put back.
+/// Undone turns that can be redone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Undone {
     pub from: TurnId,
-    /// The newest turns of the step, as far as the state holds them.
+    /// The newest of the undone turns, as far as the state holds them.
     pub turns: Vec<Turn>,
-    /// The number of older turns of the step, which are only in the log.
+    /// The number of older undone turns, which are only in the log.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub before: u64,
 }
@@ -271,7 +271,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What the model reads in place of older turns.
+/// The summary that the model reads instead of older turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Summary {

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 const TAGS: &[(&str, &str)] =
     &[("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>")];
 
-/// Where in a step's text the stream is.
+/// The stream's position in a step's text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub(crate) enum TagState {
-    /// Nothing but white space, or the beginning of an opening tag, has come; `0` holds it back.
+    /// Only white space or the start of an opening tag has arrived, which `0` holds back.
     Opening(String),
-    /// Inside reasoning; `held` may be the beginning of the closing tag at `TAGS[tag]`.
+    /// Inside reasoning; `held` may be the start of the closing tag `TAGS[tag]`.
     Reasoning { tag: usize, held: String },
     /// Plain answer text from here on.
     #[default]

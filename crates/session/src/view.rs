@@ -9,7 +9,7 @@ use crate::id::{CallNo, Owner, ProjectId, RunId, Seq, SessionId, Time, TurnId};
 use crate::joined::{Interruption, Joined, joined};
 use crate::state::{CallState, Piece, Recovery, Retry, Run, Session, Turn};
 
-/// A session as a reader sees it at `seq`.
+/// A session as shown to readers at `seq`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct View {
@@ -20,71 +20,71 @@ pub struct View {
     pub pinned: bool,
     pub archived: bool,
     pub trashed: bool,
-    /// Since when it is in the trash.
+    /// When the session was moved to the trash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trashed_at: Option<Time>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<ProjectId>,
-    /// The session that this one is a branch of.
+    /// The session that this one was branched from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<SessionId>,
-    /// Visible turns that are older than those shown here; they come by page.
+    /// The number of visible turns older than those in `turns`. Load them page by page.
     pub turns_before: u64,
     pub turns: Vec<TurnView>,
-    /// The last turn that the model reads as a summary; it reads the turns after it in full.
+    /// The last turn included in the summary for the model. It reads later turns in full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summarized_through: Option<TurnId>,
     pub queue: Vec<QueuedView>,
-    /// The run that is going on.
+    /// The active run.
     pub run: Option<RunId>,
-    /// Whether the newest run was interrupted three times in a row without new output, so that it no longer resumes by
-    /// itself.
+    /// Whether the newest run was interrupted three times in a row without new output, so that it no longer resumes
+    /// automatically.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stuck: bool,
-    /// Whether the turns taken back last can be put back.
+    /// Whether the turns undone last can be redone.
     pub can_put_back: bool,
-    /// What the next turn will be told of.
+    /// The interruption that the model gets a note about in the next turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeMark>,
-    /// Completed turns that wait to be taken into memory, oldest first.
+    /// Completed turns waiting to be committed to memory, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owed: Vec<OwedView>,
-    /// Answers that go to chats, and what became of the latest.
+    /// Answers being delivered to chats, and the outcome of the latest ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliveries: Vec<Delivery>,
 }
 
-/// Completed turns that wait to be taken into memory.
+/// Completed turns waiting to be committed to memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct OwedView {
-    /// Who takes them.
+    /// The memory owner.
     pub owner: Owner,
     pub turns: u64,
-    /// Why they were not taken when they were offered last.
+    /// Why the last commit attempt failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// A turn as a reader sees it.
+/// A turn as shown to readers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TurnView {
     pub turn: TurnId,
     pub posted_at: Time,
     pub message: Message,
-    /// What the agent said, and where it was cut before it went on; none when there is neither.
+    /// The agent's answer and its interruptions; null if there are none of either.
     pub answer: Option<Answer>,
     /// Why the answer is not complete.
     pub marker: Option<Marker>,
-    /// The turn's answers, by their first run, in the order of asking.
+    /// The turn's answers by their first run, oldest first.
     pub alternatives: Vec<RunId>,
-    /// The wait for the next request to the provider, while there is one.
+    /// The wait before the next request to the provider, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// What the answer that is shown used, with all its runs.
+    /// The usage of the shown answer over all its runs.
     #[serde(default, skip_serializing_if = "is_unused")]
     pub usage: Usage,
 }
@@ -93,19 +93,19 @@ fn is_unused(usage: &Usage) -> bool {
     *usage == Usage::default()
 }
 
-/// What the agent said in a turn, in the order in which it happened.
+/// The agent's answer in a turn, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Answer {
     pub run: RunId,
     pub parts: Vec<Part>,
     pub complete: bool,
-    /// The interruptions of the answer: where each earlier run ended. `parts` holds the joined texts.
+    /// The answer's interruptions: where each earlier run ended. `parts` has the joined text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interruptions: Vec<Interruption>,
 }
 
-/// One piece of an answer.
+/// A part of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -119,14 +119,14 @@ pub enum Part {
         state: CallProgress,
         result: Option<String>,
     },
-    /// A message that went into the run.
+    /// A message that entered the active run.
     Steered {
         turn: TurnId,
         message: Message,
     },
 }
 
-/// How far a call came, as a reader sees it.
+/// A tool call's progress, as shown to readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -158,7 +158,7 @@ impl TurnView {
     }
 }
 
-/// Why a run did not complete.
+/// Explains why a run did not complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Marker {
@@ -166,16 +166,16 @@ pub struct Marker {
     pub run: RunId,
     pub at: Time,
     pub text: String,
-    /// What interrupted it, where that is known.
+    /// Why the run was interrupted, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<InterruptReason>,
-    /// Looks at a sealed, empty journal so far; only while recovering.
+    /// The number of attempts to recover output so far; only while recovering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// When the loss of the worker was first seen; only while recovering.
+    /// When the loss of the worker was first detected; only while recovering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_seen: Option<Time>,
-    /// The device on which it was stopped.
+    /// The device that stopped the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
 }
@@ -196,7 +196,7 @@ pub enum MarkerKind {
     Other,
 }
 
-/// A waiting message as a reader sees it.
+/// A queued message as shown to readers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct QueuedView {
@@ -204,7 +204,7 @@ pub struct QueuedView {
     pub posted_at: Time,
     pub message: Message,
     pub mode: PostMode,
-    /// Stop paused it: it waits until the queue is resumed.
+    /// Whether Stop paused the message: it waits until the queue is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
 }

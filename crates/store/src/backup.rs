@@ -70,13 +70,13 @@ struct Fingerprint {
 /// Why there is no backup, or nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    #[error("{} is there already; nothing was changed", .0.display())]
+    #[error("{} already exists and is not an empty directory; nothing was changed", .0.display())]
     Taken(PathBuf),
-    #[error("{} has nothing to back up yet", .0.display())]
+    #[error("{} contains no data to back up", .0.display())]
     Nothing(PathBuf),
-    #[error("{path} is not a whole backup: {reason}", path = .0.display(), reason = .1)]
+    #[error("{path} is not a complete backup: {reason}", path = .0.display(), reason = .1)]
     NotWhole(PathBuf, String),
-    #[error("no backup was made; keep your older backups: {} is damaged: {reason}", path.display())]
+    #[error("no backup was made, because {} is damaged; keep your older backups: {reason}", path.display())]
     Damaged { path: PathBuf, reason: String },
     #[error("{0}")]
     Refused(String),
@@ -206,7 +206,7 @@ pub fn look(from: &Path) -> Result<Manifest, BackupError> {
         serde_json::from_slice(&text).map_err(|error| broken(format!("{MANIFEST}: {error}")))?;
     if manifest.format != FORMAT {
         let found = manifest.format;
-        return Err(broken(format!("it has format {found}, this version knows {FORMAT}")));
+        return Err(broken(format!("its format is {found}, but this version supports only {FORMAT}")));
     }
     Ok(manifest)
 }
@@ -226,7 +226,10 @@ pub fn restore(from: &Path, data: &Path, lift: u16, progress: Progress<'_>) -> R
         let path = from.join(name);
         let is_known = LogsAt::Here.databases().iter().any(|database| database.file() == name);
         if !is_known || fingerprint(&path)? != *wanted {
-            return Err(BackupError::NotWhole(from.to_owned(), format!("{name} is not as it was made")));
+            return Err(BackupError::NotWhole(
+                from.to_owned(),
+                format!("{name} has changed since the backup was made"),
+            ));
         }
     }
     fs::create_dir_all(data).map_err(reading(data))?;
@@ -263,7 +266,7 @@ fn refill(
     let (kept, into) = (BlobDirectory::beside(from.join("blobs")), blobs(to)?);
     let names = kept.names().map_err(reading(&from.join("blobs")))?;
     if names.len() as u64 != manifest.attachments {
-        let reason = format!("{} attachments of {}", names.len(), manifest.attachments);
+        let reason = format!("it has {} of {} attachments", names.len(), manifest.attachments);
         return Err(BackupError::NotWhole(from.to_owned(), reason));
     }
     for (done, name) in names.iter().enumerate() {

@@ -110,10 +110,7 @@ impl BlobDirectory {
         let Some(path) = self.path(hash) else { return Ok(None) };
         match fs::read(path) {
             Ok(bytes) if hash_of(&bytes) == *hash => Ok(Some(bytes)),
-            Ok(_) => Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "the bytes do not have the hash they are kept by",
-            )),
+            Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "the bytes don't match their hash")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }

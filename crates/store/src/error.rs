@@ -4,7 +4,7 @@ use session::{BlobHash, Damage, Epoch, NodeId, Seq, SessionId};
 
 /// The store stopped being written to; nothing is acknowledged until it was revived.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the store is not written to since an error: {reason}")]
+#[error("the store is read-only after a write error: {reason}")]
 pub struct Dead {
     pub reason: String,
 }
@@ -14,7 +14,7 @@ pub struct Dead {
 pub enum StoreError {
     #[error(transparent)]
     Dead(#[from] Dead),
-    #[error("the store could not {doing}: {reason}")]
+    #[error("failed to {doing}: {reason}")]
     Failed { doing: &'static str, reason: String },
 }
 
@@ -25,12 +25,13 @@ pub enum ClaimError {
     Unknown(SessionId),
     #[error("session {0} was deleted")]
     Deleted(SessionId),
-    #[error("the id {0} is in use")]
+    #[error("the session ID {0} is already in use")]
     Exists(SessionId),
-    #[error("node {node} holds the session and is alive")]
+    #[error("the session is claimed by node {node}, which is alive")]
     Held { node: NodeId },
     #[error(
-        "the log is damaged after entry {intact}; entries up to there can be read, and new ones are rejected"
+        "the log is damaged after entry {intact}; entries up to there can still be read, but no new ones are \
+         accepted"
     )]
     Damaged { intact: Seq },
     #[error(transparent)]
@@ -40,17 +41,17 @@ pub enum ClaimError {
 /// Why an append did not happen, or is not known to have happened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    #[error("the claim is old: the session is written under epoch {current}")]
+    #[error("the claim is outdated: the session's current epoch is {current}")]
     Fenced { current: Epoch },
-    #[error("the log ends at {head}, not where the writer thought")]
+    #[error("the log ends at entry {head}, not where the writer expected")]
     Conflict { head: Seq },
-    #[error("the key was used at entry {seq}")]
+    #[error("the idempotency key was already used at entry {seq}")]
     KeyUsed { seq: Seq },
-    #[error("the id {0} is in use")]
+    #[error("the session ID {0} is already in use")]
     IdTaken(SessionId),
     #[error("the attachment {} is not stored", .0.0)]
     BlobMissing(BlobHash),
-    #[error("the disk is at its reserve; nothing was written, free some space")]
+    #[error("the disk is full except for its reserve; nothing was written, free some space")]
     Full,
     #[error("session {0} was deleted")]
     Deleted(SessionId),
@@ -58,7 +59,7 @@ pub enum AppendError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// It may or may not be durable: the writer must read the end of the log before it goes on.
-    #[error("it is not known whether the entries are durable: {reason}")]
+    #[error("it is unknown whether the entries are durable: {reason}")]
     Unknown { reason: String },
 }
 
@@ -78,7 +79,7 @@ pub enum OpenError {
 pub enum ReadError {
     #[error("there is no session {0}")]
     Unknown(SessionId),
-    #[error("the log is damaged after entry {intact}: {damage}; all before it can be read")]
+    #[error("the log is damaged after entry {intact}: {damage}; entries up to there can still be read")]
     Damaged { intact: Seq, damage: Damage },
     #[error("there is no entry {after} yet; the log ends at {head}")]
     BeyondEnd { after: Seq, head: Seq },

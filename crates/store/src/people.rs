@@ -192,37 +192,38 @@ pub struct By {
 /// Why something about people did not happen. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PeopleError {
-    #[error("the name is taken")]
+    #[error("the name is already taken")]
     NameTaken,
-    #[error("there is no such user")]
+    #[error("user not found")]
     UnknownUser,
-    #[error("a user has at most {PROJECTS_MAX} projects")]
+    #[error("a user can have at most {PROJECTS_MAX} projects")]
     TooManyProjects,
-    #[error("a user has at most {PASSKEYS_MAX} passkeys")]
+    #[error("a user can have at most {PASSKEYS_MAX} passkeys")]
     TooManyPasskeys,
-    #[error("the passkey is known already")]
+    #[error("the passkey is already registered")]
     PasskeyKnown,
-    #[error("there is no such passkey")]
+    #[error("passkey not found")]
     UnknownPasskey,
-    #[error("who this is at the provider is known already")]
+    #[error("this provider account is already linked to a user")]
     IdentityKnown,
     #[error("at most {MODELS_MAX} models can be added")]
     TooManyModels,
-    #[error("at least one owner must stay who can use the server")]
+    #[error("the server needs at least one enabled owner")]
     LastOwner,
     #[error(
-        "the file of people has schema {found}, this version knows {VERSION}; nothing was changed, start the newer version"
+        "people.db has schema {found}, but this version supports only {VERSION}; nothing was changed, start \
+         the newer version"
     )]
     Newer { found: usize },
-    #[error("the file is not one of people; nothing was changed")]
+    #[error("people.db is not an Everturn user database; nothing was changed")]
     Foreign,
-    #[error("list the files that are kept: {0}")]
+    #[error("failed to list uploads: {0}")]
     Uploads(#[from] std::io::Error),
-    #[error("the file of people is closed")]
+    #[error("people.db is closed")]
     Closed,
     #[error("{0}")]
     Directory(String),
-    #[error("the file of people: {0}")]
+    #[error("people.db: {0}")]
     File(#[from] rusqlite::Error),
 }
 

@@ -80,11 +80,11 @@ impl std::fmt::Debug for Settings {
 /// Why a store was not opened. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenStoreError {
-    #[error("the address of the store cannot be read: {0}")]
+    #[error("invalid PostgreSQL connection settings: {0}")]
     Address(tokio_postgres::Error),
-    #[error("the store cannot be reached: {0}")]
+    #[error("failed to connect to PostgreSQL: {0}")]
     Unreachable(String),
-    #[error("the store was refused: {0}")]
+    #[error("PostgreSQL rejected the store: {0}")]
     Refused(String),
     #[error("another process uses the store; stop it first")]
     InUse,
@@ -138,11 +138,13 @@ impl PostgresStore {
         let mut config: tokio_postgres::Config = settings.url.parse().map_err(OpenStoreError::Address)?;
         let plain = settings.schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if !config.get_hosts().iter().all(is_local) {
-            let reason = "without TLS the store is reached by a socket or on this machine only";
+            let reason = "without TLS, PostgreSQL must run on this machine or be reached over a socket";
             return Err(OpenStoreError::Refused(reason.to_owned()));
         }
         if !plain || settings.schema.is_empty() {
-            return Err(OpenStoreError::Refused("a schema is named by letters, digits and _".to_owned()));
+            return Err(OpenStoreError::Refused(
+                "a schema name can contain only letters, digits and _".to_owned(),
+            ));
         }
         // Statements are planned once, not for each batch.
         let options = format!("-c search_path={} {OPTIONS}", settings.schema);
@@ -214,7 +216,7 @@ impl PostgresStore {
                 client.query_one(&format!("SHOW {setting}"), &[]).await.map_err(unreachable)?.get(0);
             if on == "off" {
                 return Err(OpenStoreError::Refused(format!(
-                    "PostgreSQL runs with {setting} = off and may lose what it acknowledged; switch it on"
+                    "PostgreSQL runs with {setting} = off and may lose acknowledged writes; turn it on"
                 )));
             }
         }
@@ -230,7 +232,7 @@ impl PostgresStore {
     async fn reader(&self) -> Result<Object, StoreError> {
         self.readers.get().await.map_err(|error| match error {
             PoolError::Timeout(_) => {
-                let reason = "every connection for reading is in use; try again".to_owned();
+                let reason = "all read connections are in use; try again".to_owned();
                 StoreError::Failed { doing: "read", reason }
             }
             error => Dead { reason: error.to_string() }.into(),
@@ -279,7 +281,7 @@ async fn migrate(client: &mut Object, schema: &str) -> Result<(), OpenStoreError
     let version = usize::try_from(version).unwrap_or(usize::MAX);
     if version > MIGRATIONS.len() {
         return Err(OpenStoreError::Refused(format!(
-            "the store has schema {version}, this version knows {}; start the newer version",
+            "the store has schema {version}, but this version supports only {}; start the newer version",
             MIGRATIONS.len()
         )));
     }
@@ -342,7 +344,7 @@ impl LogStore for PostgresStore {
         async move {
             let client = self.client().await?;
             let sql = "INSERT INTO nodes VALUES ($1, $2) ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at";
-            client.execute(sql, &[&node.0, &now.0]).await.map_err(failed("keep a heartbeat"))?;
+            client.execute(sql, &[&node.0, &now.0]).await.map_err(failed("save a heartbeat"))?;
             Ok(())
         }
         .boxed()
@@ -376,8 +378,12 @@ impl LogStore for PostgresStore {
         session: SessionId,
         key: MessageKey,
     ) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>> {
-        async move { read::key(&self.client().await?, session, &key).await.map_err(failed("look for a key")) }
-            .boxed()
+        async move {
+            read::key(&self.client().await?, session, &key)
+                .await
+                .map_err(failed("look up an idempotency key"))
+        }
+        .boxed()
     }
 
     fn save_snapshot(&self, session: SessionId, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -391,7 +397,7 @@ impl LogStore for PostgresStore {
             client
                 .execute(sql, &[&session.0, &seq, &epoch, &hash, &snapshot.state])
                 .await
-                .map_err(failed("keep a snapshot"))?;
+                .map_err(failed("save a snapshot"))?;
             Ok(())
         }
         .boxed()
@@ -405,7 +411,8 @@ impl LogStore for PostgresStore {
         async move {
             let sql = "SELECT DISTINCT logs.no, key FROM turns JOIN logs USING (no) WHERE position IS NULL
                        AND EXISTS (SELECT 1 FROM entries WHERE entries.no = logs.no AND seq > shared_seq) ORDER BY logs.no";
-            read::sessions(&self.client().await?, sql).await.map_err(failed("list what waits"))
+            read::sessions(&self.client().await?, sql).await.map_err(failed("list sessions with queued \
+                                                                             messages"))
         }
         .boxed()
     }
@@ -421,7 +428,7 @@ impl LogStore for PostgresStore {
         async move {
             let sql =
                 "SELECT no, key FROM list JOIN logs USING (no) WHERE undelivered > 0 AND shelf >= 0 ORDER BY no";
-            read::sessions(&self.client().await?, sql).await.map_err(failed("list what is undelivered"))
+            read::sessions(&self.client().await?, sql).await.map_err(failed("list undelivered answers"))
         }
         .boxed()
     }
@@ -430,7 +437,7 @@ impl LogStore for PostgresStore {
         async move {
             let sql =
                 "SELECT no, key FROM list JOIN logs USING (no) WHERE owed > 0 AND shelf >= 0 ORDER BY no";
-            read::sessions(&self.client().await?, sql).await.map_err(failed("list what is owed"))
+            read::sessions(&self.client().await?, sql).await.map_err(failed("list pending memory commits"))
         }
         .boxed()
     }
@@ -450,7 +457,7 @@ impl LogStore for PostgresStore {
             if has_lock {
                 self.take_lock().await.map_err(|error| Dead { reason: error.to_string() })?;
             }
-            self.client().await?.batch_execute("SELECT 1").await.map_err(failed("reach PostgreSQL"))
+            self.client().await?.batch_execute("SELECT 1").await.map_err(failed("connect to PostgreSQL"))
         }
         .boxed()
     }
@@ -490,9 +497,7 @@ impl Catalog for PostgresStore {
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<Trashed>, StoreError>> {
         async move {
-            read::trashed(&self.reader().await?, until, after, count)
-                .await
-                .map_err(failed("look into the trash"))
+            read::trashed(&self.reader().await?, until, after, count).await.map_err(failed("list the trash"))
         }
         .boxed()
     }
@@ -501,13 +506,13 @@ impl Catalog for PostgresStore {
         async move {
             let sql = "SELECT 1 FROM session_ids JOIN list USING (no) WHERE id = $1 AND user_id = $2 AND shelf >= 0";
             let found = self.client().await?.query_opt(sql, &[&session.0, &user.0]).await;
-            Ok(found.map_err(failed("look whose a session is"))?.is_some())
+            Ok(found.map_err(failed("look up a session's owner"))?.is_some())
         }
         .boxed()
     }
 
     fn row(&self, session: SessionId) -> BoxFuture<'_, Result<Option<ListRow>, StoreError>> {
-        async move { read::row(&self.client().await?, session).await.map_err(failed("look a session up")) }
+        async move { read::row(&self.client().await?, session).await.map_err(failed("look up a session")) }
             .boxed()
     }
 
@@ -535,7 +540,7 @@ impl Blobs for PostgresStore {
         async move {
             let hash = hash_of(&bytes);
             let mut client = self.client().await?;
-            blobs::put(&mut client, &hash, &bytes, now).await.map_err(failed("keep a blob"))?;
+            blobs::put(&mut client, &hash, &bytes, now).await.map_err(failed("save an attachment"))?;
             Ok(hash)
         }
         .boxed()
@@ -545,7 +550,7 @@ impl Blobs for PostgresStore {
         async move {
             let client = self.client().await?;
             let row = client.query_opt("SELECT 1 FROM blobs WHERE blob = $1", &[&hash.0]).await;
-            Ok(row.map_err(failed("look for a blob"))?.is_some())
+            Ok(row.map_err(failed("look up an attachment"))?.is_some())
         }
         .boxed()
     }
@@ -562,10 +567,10 @@ impl Blobs for PostgresStore {
         async move {
             let client = self.reader().await?;
             let row = client.query_opt("SELECT bytes FROM blobs WHERE blob = $1", &[&hash.0]).await;
-            let bytes: Option<Vec<u8>> = row.map_err(failed("read a blob"))?.map(|row| row.get(0));
+            let bytes: Option<Vec<u8>> = row.map_err(failed("read an attachment"))?.map(|row| row.get(0));
             match bytes {
                 Some(bytes) if hash_of(&bytes) != hash => Err(StoreError::Failed {
-                    doing: "read a blob",
+                    doing: "read an attachment",
                     reason: format!("the bytes of {} changed", hash.0),
                 }),
                 bytes => Ok(bytes),
@@ -577,7 +582,7 @@ impl Blobs for PostgresStore {
 
 impl Bindings for PostgresStore {
     fn binding(&self, chat: ChatKey) -> BoxFuture<'_, Result<Option<Binding>, StoreError>> {
-        async move { read::binding(&self.client().await?, &chat).await.map_err(failed("find a chat")) }
+        async move { read::binding(&self.client().await?, &chat).await.map_err(failed("look up a chat")) }
             .boxed()
     }
 
@@ -596,13 +601,13 @@ impl Bindings for PostgresStore {
 
     fn chats_of(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(ChatKey, Binding)>, StoreError>> {
         async move {
-            read::chats_of(&self.client().await?, session).await.map_err(failed("find a session's chats"))
+            read::chats_of(&self.client().await?, session).await.map_err(failed("list a session's chats"))
         }
         .boxed()
     }
 
     fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {
-        async move { read::chats(&self.reader().await?).await.map_err(failed("list the chats")) }.boxed()
+        async move { read::chats(&self.reader().await?).await.map_err(failed("list chats")) }.boxed()
     }
 }
 

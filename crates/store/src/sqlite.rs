@@ -233,7 +233,7 @@ impl SqliteStore {
         async move {
             match answered.await {
                 Ok(answer) => answer,
-                Err(_) => gone(Dead { reason: "the writing thread is gone".to_owned() }),
+                Err(_) => gone(Dead { reason: "the writer thread exited".to_owned() }),
             }
         }
         .boxed()
@@ -298,7 +298,7 @@ impl Shared {
         match checked {
             Ok(found) => {
                 if let Some(damage) = &found {
-                    tracing::error!(damage, "database damaged; restore a backup");
+                    tracing::error!(damage, "database damaged, restore a backup");
                 }
                 self.malformed().set(found);
             }
@@ -387,7 +387,9 @@ fn connect_to_write(path: &Path) -> Result<Connection, Fault> {
     }
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
-        return Err(Fault::Refused(format!("the disk cannot hold a WAL (journal mode {mode})")));
+        return Err(Fault::Refused(format!(
+            "the file system doesn't support SQLite's WAL mode (journal mode is {mode})"
+        )));
     }
     connection.pragma_update(None, "synchronous", if fault::planted("no_sync") { "OFF" } else { "FULL" })?;
     connection.pragma_update(None, "cache_size", -64 * 1024)?;
@@ -431,7 +433,7 @@ impl LogStore for SqliteStore {
         };
         let Claiming::Branch { from, at } = claiming else { return ask(None) };
         // What a branch shares never changes, so it is folded here, where no append waits for it.
-        let shared = self.reading("begin a branch", move |shared, connection| {
+        let shared = self.reading("create a branch", move |shared, connection| {
             catalog::shared_row(shared, connection, session, from, at)
         });
         async move { ask(shared.await?).await }.boxed()
@@ -472,7 +474,7 @@ impl LogStore for SqliteStore {
         session: SessionId,
         key: MessageKey,
     ) -> BoxFuture<'_, Result<Option<KeyUse>, StoreError>> {
-        self.reading("look up a key", move |_, connection| read::key(connection, session, &key))
+        self.reading("look up an idempotency key", move |_, connection| read::key(connection, session, &key))
     }
 
     fn save_snapshot(&self, session: SessionId, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -483,7 +485,7 @@ impl LogStore for SqliteStore {
             }
             Err(error) => {
                 let reason = error.to_string();
-                async move { Err(StoreError::Failed { doing: "keep a snapshot", reason }) }.boxed()
+                async move { Err(StoreError::Failed { doing: "save a snapshot", reason }) }.boxed()
             }
         }
     }
@@ -493,7 +495,9 @@ impl LogStore for SqliteStore {
     }
 
     fn waiting(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
-        self.reading("list what waits", |shared, connection| catalog::waiting(shared, connection))
+        self.reading("list sessions with queued messages", |shared, connection| {
+            catalog::waiting(shared, connection)
+        })
     }
 
     fn interrupted(&self, since: Time) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
@@ -503,11 +507,11 @@ impl LogStore for SqliteStore {
     }
 
     fn undelivered(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
-        self.reading("list what is undelivered", |_, connection| catalog::undelivered(connection))
+        self.reading("list undelivered answers", |_, connection| catalog::undelivered(connection))
     }
 
     fn owing(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
-        self.reading("list what is owed", |_, connection| catalog::owing(connection))
+        self.reading("list pending memory commits", |_, connection| catalog::owing(connection))
     }
 
     fn erase(&self, claim: Claim) -> BoxFuture<'_, Result<(), AppendError>> {
@@ -570,19 +574,17 @@ impl Catalog for SqliteStore {
         after: Option<(Time, SessionId)>,
         count: usize,
     ) -> BoxFuture<'_, Result<Vec<Trashed>, StoreError>> {
-        self.reading("look into the trash", move |_, connection| {
-            catalog::trashed(connection, until, after, count)
-        })
+        self.reading("list the trash", move |_, connection| catalog::trashed(connection, until, after, count))
     }
 
     fn belongs(&self, session: SessionId, user: UserId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.reading("look whose a session is", move |_, connection| {
+        self.reading("look up a session's owner", move |_, connection| {
             catalog::belongs(connection, session, user)
         })
     }
 
     fn row(&self, session: SessionId) -> BoxFuture<'_, Result<Option<ListRow>, StoreError>> {
-        self.reading("look a session up", move |_, connection| catalog::row(connection, session))
+        self.reading("look up a session", move |_, connection| catalog::row(connection, session))
     }
 
     fn counts(&self, user: UserId) -> BoxFuture<'_, Result<Counts, StoreError>> {
@@ -593,7 +595,7 @@ impl Catalog for SqliteStore {
         let requests = self.requests.clone();
         self.reading("search", move |shared, connection| {
             if shared.search_off.load(Ordering::Acquire) {
-                let why = "it is off after an error, until its index is rebuilt from the logs";
+                let why = "search is off after an error until its index is rebuilt";
                 return Err(Fault::Refused(why.to_owned()));
             }
             let found = find::find(connection, &shared.words(), &query);
@@ -616,7 +618,7 @@ impl Catalog for SqliteStore {
 
 impl Bindings for SqliteStore {
     fn binding(&self, chat: ChatKey) -> BoxFuture<'_, Result<Option<Binding>, StoreError>> {
-        self.reading("find a chat", move |_, connection| catalog::binding(connection, &chat))
+        self.reading("look up a chat", move |_, connection| catalog::binding(connection, &chat))
     }
 
     fn bind(
@@ -629,10 +631,10 @@ impl Bindings for SqliteStore {
     }
 
     fn chats_of(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(ChatKey, Binding)>, StoreError>> {
-        self.reading("find a session's chats", move |_, connection| catalog::chats_of(connection, session))
+        self.reading("list a session's chats", move |_, connection| catalog::chats_of(connection, session))
     }
 
     fn chats(&self) -> BoxFuture<'_, Result<Vec<ChatRow>, StoreError>> {
-        self.reading("list the chats", |_, connection| catalog::chats(connection))
+        self.reading("list chats", |_, connection| catalog::chats(connection))
     }
 }

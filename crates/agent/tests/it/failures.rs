@@ -24,7 +24,7 @@ use provider::{Answer, Asked, Scripted};
 const KEY: &str = "sk-a-key-of-this-test";
 const URL: &str = "http://provider.example/v1";
 /// The advice where trying again may help.
-const AGAIN: &str = "Everything above is kept; choose Continue to try again.";
+const AGAIN: &str = "Everything above is saved; press Continue to try again.";
 /// Milliseconds by which the clock rounds a pause up.
 const TICK_MS: u64 = 2;
 

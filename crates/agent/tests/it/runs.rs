@@ -444,7 +444,7 @@ async fn every_limit_ends_a_run_and_says_which() {
         agent.limits = limits;
         let recorder = run(&agent, asks("go")).await;
         let failure = recorder.failure().unwrap();
-        assert!(failure.contains(name) && failure.contains("Everything above is kept"), "{failure}");
+        assert!(failure.contains(name) && failure.contains("Everything above is saved"), "{failure}");
         assert!(provider.asked().len() <= 5);
     }
     let provider = Scripted::new(&[Answer::Calls("endless", "{}")]);

@@ -123,7 +123,7 @@ impl<'a> Delivering<'a> {
                 },
                 Ok(false) => withdrawn("who asked is no longer let in"),
                 Err(error) => {
-                    tracing::error!(reason = %error, "who is let in cannot be read; nothing is sent until it can");
+                    tracing::error!(reason = %error, "failed to read allowed senders, delivery waits");
                     self.later(None)
                 }
             };
@@ -161,7 +161,7 @@ impl<'a> Delivering<'a> {
         let key = format!("resuming {} {}", log.handle.session().0, run_id.0);
         let notice = Outbound::text(words::resuming(reason.as_ref()));
         if let Err(error) = self.platform.send(&self.to, notice, key).await {
-            tracing::debug!(reason = %error, "a chat was not told that its answer resumes");
+            tracing::debug!(reason = %error, "failed to notify chat that its answer resumes");
         }
         Ok(true)
     }
@@ -251,7 +251,7 @@ impl<'a> Delivering<'a> {
                         && !self.has_turn
                         && let Err(error) = self.platform.who_am_i().await
                     {
-                        tracing::warn!(reason = %error, "an answer that may have arrived is not repeated yet");
+                        tracing::warn!(reason = %error, "delivery uncertain, repeating later");
                         return Ok(self.later(None));
                     }
                     let piece = Piece { text: wanted(known.attempts + 1), file: file.clone() };
@@ -316,12 +316,12 @@ impl<'a> Delivering<'a> {
                 Ok(Next::Again)
             }
             Err(SendError::NotSent { reason, retry_after }) => {
-                tracing::debug!(reason, "an answer was not sent yet");
+                tracing::debug!(reason, "answer not sent, retrying");
                 log.note(&self.owed, DeliveryStep::Unsent { part }).await?;
                 Ok(self.later(retry_after))
             }
             Err(SendError::Doubtful { reason }) => {
-                tracing::warn!(reason, "an answer may have arrived");
+                tracing::warn!(reason, "delivery uncertain");
                 self.again = self.again.max(DOUBT);
                 Ok(self.later(None))
             }

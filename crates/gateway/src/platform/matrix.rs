@@ -48,9 +48,9 @@ pub struct MatrixSettings {
 /// Why an account cannot be used at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetUpError {
-    #[error("the homeserver's address cannot be used: {reason}")]
+    #[error("invalid homeserver URL: {reason}")]
     Address { reason: String },
-    #[error("no client can be made: {reason}")]
+    #[error("failed to create client: {reason}")]
     Client { reason: String },
 }
 
@@ -194,7 +194,7 @@ impl Platform for Matrix {
         let room = to.chat.clone();
         async move {
             if let Err(error) = self.show_typing(&room).await {
-                tracing::debug!(platform = self.name, %error, "could not show that an answer is being written");
+                tracing::debug!(platform = self.name, %error, "failed to send typing notice");
             }
         }
         .boxed()

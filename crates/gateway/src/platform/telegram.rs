@@ -64,7 +64,7 @@ pub struct TelegramSettings {
 
 /// The settings cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("telegram cannot be used: {0}")]
+#[error("failed to set up Telegram: {0}")]
 pub struct Unusable(String);
 
 /// One account on Telegram.
@@ -107,7 +107,7 @@ impl Telegram {
         let token = settings.token.expose_secret();
         let shaped = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-');
         if token.is_empty() || !token.chars().all(shaped) {
-            return Err(Unusable("the token has characters that no token has".to_owned()));
+            return Err(Unusable("the token contains invalid characters".to_owned()));
         }
         let outgoing =
             Outgoing::new([settings.api.as_str()]).map_err(|broken| Unusable(broken.to_string()))?;
@@ -154,7 +154,7 @@ impl Telegram {
             match serde_json::from_value::<Update>(update) {
                 Ok(update) => events.extend(wire::inbound(update, me)),
                 Err(error) => {
-                    tracing::warn!(platform = %self.name, update = number, %error, "an update cannot be read");
+                    tracing::warn!(platform = %self.name, update = number, %error, "failed to parse update");
                 }
             }
         }
@@ -272,7 +272,7 @@ impl Telegram {
         self.limiter.turn(to, work).await.map_err(|paused| {
             Failed::Answered(No {
                 code: 429,
-                description: "the platform asked to wait".to_owned(),
+                description: "the platform's rate limit was reached".to_owned(),
                 retry_after: Some(paused.0),
                 moved_to: None,
             })
@@ -304,10 +304,11 @@ impl Telegram {
             }
             let moved = no.moved_to.map(Value::from).filter(|moved| *moved != room);
             if let Some(moved) = moved {
-                tracing::info!(platform = %self.name, from = %room, to = %moved, "a group has a new id");
+                tracing::info!(platform = %self.name, from = %room, to = %moved, "group migrated to a new ID");
                 room = moved;
             } else if no.code == 400 && is_about_marks(&no) && style == Style::Marked {
-                tracing::warn!(platform = %self.name, reason = no.description, "a text goes without its marks");
+                tracing::warn!(platform = %self.name, reason = no.description, "formatting rejected, sending \
+                                                                                plain text");
                 style = Style::Bare;
             } else {
                 return Err(Failed::Answered(no));
@@ -327,7 +328,7 @@ impl Telegram {
         }
         let asked = Body::Json(json!({ "file_id": file.reference }));
         let found: FilePath = self.api.call("getFile", asked, PATIENCE).await.map_err(again)?;
-        let gone = || SendError::Refused { reason: "the platform has the file no more".to_owned() };
+        let gone = || SendError::Refused { reason: "the platform no longer has the file".to_owned() };
         let path = found.file_path.ok_or_else(gone)?;
         self.api.download(&path, most, FILE_PATIENCE).await.map_err(again)?.ok_or(SendError::TooLong)
     }
@@ -402,7 +403,7 @@ impl Platform for Telegram {
         async move {
             let shown = self.api.call::<Value>("sendChatAction", Body::Json(body), TYPING_PATIENCE).await;
             if let Err(failed) = shown {
-                tracing::debug!(platform = %self.name, ?failed, "typing is not shown");
+                tracing::debug!(platform = %self.name, ?failed, "failed to send typing notice");
             }
         }
         .boxed()

@@ -71,7 +71,7 @@ impl WebhookSettings {
 
 /// The settings cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the webhook cannot be used: {0}")]
+#[error("failed to set up the webhook: {0}")]
 pub struct Unusable(String);
 
 /// Why a post is not taken.
@@ -80,14 +80,14 @@ pub enum Rejection {
     #[error("the body is too large")]
     TooLarge,
     /// It is missing, cannot be read, or is not of somebody who knows the secret.
-    #[error("the signature is not right")]
+    #[error("the signature doesn't match")]
     Signature,
-    #[error("the signature is more than five minutes old or new")]
+    #[error("the signature's timestamp is more than five minutes off")]
     Stale,
-    #[error("the body cannot be read: {reason}")]
+    #[error("the body can't be parsed: {reason}")]
     Unreadable { reason: String },
     /// It may be taken later.
-    #[error("too many events wait")]
+    #[error("too many events are queued; try again later")]
     Busy,
 }
 
@@ -129,7 +129,7 @@ impl Webhook {
     /// When address or secrets cannot be used.
     pub fn new(settings: WebhookSettings, clock: Arc<dyn Clock>) -> Result<Self, Unusable> {
         if !(1..=2).contains(&settings.secrets.len()) {
-            return Err(Unusable("it needs one secret, or two while one replaces the other".to_owned()));
+            return Err(Unusable("it needs one secret, or two during a key rotation".to_owned()));
         }
         let outgoing =
             Outgoing::new([settings.url.as_str()]).map_err(|broken| Unusable(broken.to_string()))?;
@@ -161,7 +161,8 @@ impl Webhook {
         let refused = |reason: String| SendError::Refused { reason };
         let body = wire::write(&self.settings.name, to, &message, &key)
             .map_err(|error| refused(error.to_string()))?;
-        let secret = self.settings.secrets.first().ok_or_else(|| refused("there is no secret".to_owned()))?;
+        let secret =
+            self.settings.secrets.first().ok_or_else(|| refused("no secret is configured".to_owned()))?;
         let now_unix = self.clock.now().0 / 1_000_000;
         let request = self
             .outgoing
@@ -194,10 +195,12 @@ impl Webhook {
         let mut response = request.send().await.map_err(|error| later(reply::describe(error)))?;
         let status = response.status();
         if status.is_client_error() {
-            return Err(SendError::Refused { reason: format!("the file was answered with {status}") });
+            return Err(SendError::Refused {
+                reason: format!("the file request failed with status {status}"),
+            });
         }
         if !status.is_success() {
-            return Err(later(format!("the file was answered with {status}")));
+            return Err(later(format!("the file request failed with status {status}")));
         }
         let read = reply::body(&mut response, most).await.map_err(|error| later(reply::describe(error)))?;
         read.ok_or(SendError::TooLong)
@@ -250,7 +253,7 @@ impl Platform for Webhook {
         _text: String,
         _key: String,
     ) -> BoxFuture<'_, Result<(), SendError>> {
-        let reason = "what was posted cannot be changed".to_owned();
+        let reason = "posted messages can't be edited".to_owned();
         std::future::ready(Err(SendError::Refused { reason })).boxed()
     }
 
@@ -272,7 +275,7 @@ impl Platform for Webhook {
 /// What the status of an answer says of the post.
 fn judge(response: &Response) -> Result<(), SendError> {
     let status = response.status();
-    let reason = format!("answered with {status}");
+    let reason = format!("the receiver responded with status {status}");
     let retry_after = response
         .headers()
         .get("retry-after")

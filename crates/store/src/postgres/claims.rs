@@ -71,13 +71,13 @@ async fn branch(
     from: SessionId,
     at: Seq,
 ) -> Result<i64, ClaimError> {
-    let failed = |error| ClaimError::from(failed("begin a branch")(error));
+    let failed = |error| ClaimError::from(failed("create a branch")(error));
     let origin = read::find(transaction, from).await.map_err(failed)?.ok_or(ClaimError::Unknown(from))?;
     let shared =
         read::stretch(transaction, origin, Seq(0), usize::try_from(at.0).unwrap_or(usize::MAX), usize::MAX)
             .await;
     let shared = shared.map_err(|error| {
-        ClaimError::from(StoreError::Failed { doing: "begin a branch", reason: error.to_string() })
+        ClaimError::from(StoreError::Failed { doing: "create a branch", reason: error.to_string() })
     })?;
     let base = shared.last().filter(|entry| entry.seq == at).ok_or(ClaimError::Unknown(from))?.link();
     let no = make(transaction, session, &base).await.map_err(failed)?;
@@ -104,7 +104,7 @@ async fn branch(
 
 /// Removes a log and all that was made from it, and keeps its ids as used.
 pub(super) async fn erase(client: &mut Client, claim: Claim) -> Result<(), AppendError> {
-    let failed = |error| AppendError::from(failed("erase a session")(error));
+    let failed = |error| AppendError::from(failed("delete a session")(error));
     let transaction = client.transaction().await.map_err(failed)?;
     let sql = "SELECT no, claim_epoch FROM logs WHERE key = $1 AND NOT erased FOR UPDATE";
     let row = transaction.query_opt(sql, &[&claim.session.0]).await.map_err(failed)?;

@@ -123,8 +123,10 @@ fn check_names(
 
 /// The files that messages name must be there. Only this thread removes files, so they still are once it commits.
 fn check_blobs(blobs: &BlobDirectory, entries: &[std::sync::Arc<Entry>]) -> Result<(), AppendError> {
-    let failed =
-        |error: std::io::Error| StoreError::Failed { doing: "look for a blob", reason: error.to_string() };
+    let failed = |error: std::io::Error| StoreError::Failed {
+        doing: "look up an attachment",
+        reason: error.to_string(),
+    };
     let messages = entries.iter().filter_map(|entry| entry.event.message());
     for attachment in messages.flat_map(|message| &message.attachments) {
         if !fault::planted("message_names_lost_file") && !blobs.has(&attachment.blob).map_err(failed)? {
@@ -276,7 +278,7 @@ pub(super) fn claim(
                 Ok(None) => return Ok(Err(ClaimError::Unknown(from))),
                 // Damage stops what needs the damaged entry, not the store.
                 Err(Fault::Damaged(reason)) => {
-                    return Ok(Err(StoreError::Failed { doing: "begin a branch", reason }.into()));
+                    return Ok(Err(StoreError::Failed { doing: "create a branch", reason }.into()));
                 }
                 Err(fault) => return Err(fault),
             };

@@ -77,7 +77,7 @@ impl Writer {
             Ok(projection) => self.projected.push_back(projection),
             Err(NotProjected::Failed(reason) | NotProjected::Malformed(reason)) => {
                 metrics::count_failed_projection();
-                tracing::warn!(%session, reason, "failed to project the session; retrying");
+                tracing::warn!(%session, reason, "failed to project session, retrying");
                 active.in_flight = false;
                 active.pack_due = false;
                 active.retry_at = Some(moment() + retry_pause(active.failures));

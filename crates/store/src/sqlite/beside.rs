@@ -20,7 +20,7 @@ pub fn look(directory: &DataDirectory) -> Result<Option<String>, OpenStoreError>
     }
     let path = directory.path().join(LOGS_FILE);
     if !path.exists() {
-        return Ok(Some("none yet".to_owned()));
+        return Ok(Some("not created yet".to_owned()));
     }
     let look = || -> Result<String, Fault> {
         let connection = connect_to_read(&path)?;

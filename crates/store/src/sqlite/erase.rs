@@ -67,9 +67,12 @@ impl Writer {
         let answered = match (&result, &noted) {
             (Ok(()), Ok(())) => Ok(()),
             (Err(reason), _) => {
-                tracing::error!(reason, "words of an erased session are removed at the next start");
+                tracing::error!(
+                    reason,
+                    "failed to delete search index of deleted session, retrying at the next start"
+                );
                 let reason =
-                    format!("the session is erased, its words for search at the next start: {reason}");
+                    format!("the session is deleted, but its search index only at the next start: {reason}");
                 Err(AppendError::Unknown { reason })
             }
             (Ok(()), Err(reason)) => Err(AppendError::Unknown { reason: reason.clone() }),

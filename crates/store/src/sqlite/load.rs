@@ -67,7 +67,7 @@ pub(super) fn shape(connection: &Connection) -> Result<(), Fault> {
         let sql = format!("PRAGMA quick_check('{table}')");
         let found: String = connection.query_row(&sql, [], |row| row.get(0))?;
         if found != "ok" {
-            return Err(Fault::Damaged(format!("the table {table} is damaged: {found}")));
+            return Err(Fault::Damaged(format!("table {table} is damaged: {found}")));
         }
     }
     Ok(())

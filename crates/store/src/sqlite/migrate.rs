@@ -31,7 +31,8 @@ pub(crate) fn check(connection: &Connection) -> Result<usize, Fault> {
     if version > MIGRATIONS.len() {
         let ours = MIGRATIONS.len();
         return Err(Fault::Refused(format!(
-            "the store has schema {version}, this version knows {ours}; nothing was changed, start the newer version"
+            "the store has schema {version}, but this version supports only {ours}; nothing was changed, \
+             start the newer version"
         )));
     }
     Ok(version)
@@ -43,7 +44,7 @@ pub(super) fn is_today(connection: &Connection) -> Result<(), Fault> {
     match found == ours {
         true => Ok(()),
         false => Err(Fault::Refused(format!(
-            "the store has schema {found}; start the server once, which brings it to {ours}"
+            "the store has schema {found}; start the server once to upgrade it to {ours}"
         ))),
     }
 }

@@ -58,7 +58,7 @@ fn placeholder(prev: &Link, time: Time) -> Entry {
 /// it and the damage.
 pub(super) fn decode(body: &[u8], prev: &Link, last: &Link, after: Seq) -> (Vec<Entry>, Option<Damage>) {
     let Some(body) = body.strip_prefix(PLACEHOLDERS) else { return decode_rows(body, prev, last, after) };
-    let (seq, error) = (prev.seq.next(), "not a pack of placeholders".to_owned());
+    let (seq, error) = (prev.seq.next(), "the placeholders are invalid".to_owned());
     // The hash of the last one is not its own, so the bytes are compared instead.
     let first = placeholder(prev, Time(0));
     let end = zstd::stream::decode_all(body).ok().and_then(|plain| {
@@ -83,12 +83,14 @@ fn decode_rows(body: &[u8], prev: &Link, last: &Link, after: Seq) -> (Vec<Entry>
     let mut entries = Vec::new();
     let unreadable = |seq: Seq, error: &str| Some(Damage::Unreadable { seq, error: error.to_owned() });
     let first = prev.seq.next();
-    let Ok(plain) = zstd::stream::decode_all(body) else { return (entries, unreadable(first, "not a pack")) };
+    let Ok(plain) = zstd::stream::decode_all(body) else {
+        return (entries, unreadable(first, "the pack can't be decompressed"));
+    };
     if plain.len() > UNPACKED_BYTES_MAX {
-        return (entries, unreadable(first, "too large for a pack"));
+        return (entries, unreadable(first, "the pack is too large"));
     }
     let Some(rows) = rows(&plain, first) else {
-        return (entries, unreadable(first, "not the shape of a pack"));
+        return (entries, unreadable(first, "the pack has an invalid structure"));
     };
     let mut link = *prev;
     let mut damage = None;

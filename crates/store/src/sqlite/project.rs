@@ -156,7 +156,7 @@ pub(super) fn start(
         let work = AssertUnwindSafe(|| while projector.go_on(&receiver).is_ok() {});
         if catch_unwind(work).is_err() {
             // Without this thread, lag would hold every run; the next start recovers.
-            tracing::error!("the projecting thread of the store panicked; the process ends");
+            tracing::error!("store projection thread panicked, exiting");
             std::process::abort();
         }
     })?;

@@ -25,7 +25,7 @@ const EXPIRED_MAX: usize = 100;
 impl Blobs for SqliteStore {
     fn put_blob(&self, bytes: Vec<u8>, now: Time) -> BoxFuture<'_, Result<BlobHash, StoreError>> {
         async move {
-            let failed = |reason: String| StoreError::Failed { doing: "keep a blob", reason };
+            let failed = |reason: String| StoreError::Failed { doing: "save an attachment", reason };
             let permit = self.shared.blob_permits.acquire().await;
             let _permit = permit.map_err(|error| failed(error.to_string()))?;
             let hashed = tokio::task::spawn_blocking(move || (hash_of(&bytes), bytes)).await;
@@ -45,7 +45,7 @@ impl Blobs for SqliteStore {
     fn blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
         let shared = self.shared.clone();
         async move {
-            let failed = |reason: String| StoreError::Failed { doing: "read a blob", reason };
+            let failed = |reason: String| StoreError::Failed { doing: "read an attachment", reason };
             let read = tokio::task::spawn_blocking(move || shared.blobs.get(&hash)).await;
             read.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
         }
@@ -55,7 +55,7 @@ impl Blobs for SqliteStore {
     fn has_blob(&self, hash: BlobHash) -> BoxFuture<'_, Result<bool, StoreError>> {
         let shared = self.shared.clone();
         async move {
-            let failed = |reason: String| StoreError::Failed { doing: "look for a blob", reason };
+            let failed = |reason: String| StoreError::Failed { doing: "look up an attachment", reason };
             let found = tokio::task::spawn_blocking(move || shared.blobs.has(&hash)).await;
             found.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
         }

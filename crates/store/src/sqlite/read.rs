@@ -352,7 +352,7 @@ fn collect_tail(
         if page.is_full() {
             break;
         }
-        let missing = || Damage::Unreadable { seq: link.seq.next(), error: "its row is missing".to_owned() };
+        let missing = || Damage::Unreadable { seq: link.seq.next(), error: "the row is missing".to_owned() };
         let stored = match select.query_row([row], stored_row).optional() {
             Ok(stored) => stored.ok_or_else(missing).map_err(Stop::Damage)?,
             Err(error) => return Err(unreadable(link.seq.next(), error)),
@@ -400,7 +400,7 @@ pub(super) fn open(
 ) -> Result<Opened, OpenError> {
     let failed = |fault: Fault| OpenError::Store(fault.doing("open a session"));
     let made = made(connection, session).map_err(failed)?;
-    let astray = || failed(Fault::Damaged(format!("the id {session} does not lead to its log")));
+    let astray = || failed(Fault::Damaged(format!("the session ID {session} doesn't lead to its log")));
     let no = match id(connection, session).map_err(failed)? {
         None if made.is_some() => return Err(astray()),
         None => return Err(OpenError::Unknown(session)),

@@ -63,7 +63,7 @@ impl Projector {
             return;
         }
         self.rebuild_after = Some(now + DAMAGED_AGAIN);
-        self.search.fail(&Fault::Damaged("a search found damage in the index".to_owned()));
+        self.search.fail(&Fault::Damaged("a search found damage in its index".to_owned()));
         self.note_search();
     }
 
@@ -150,7 +150,7 @@ impl Writer {
         match noted {
             Ok(()) => {
                 self.shared.search_off.store(false, Ordering::Release);
-                tracing::info!("search works again");
+                tracing::info!("search available again");
             }
             Err(fault) => self.die(&fault.to_string()),
         }

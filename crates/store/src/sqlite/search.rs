@@ -95,7 +95,7 @@ impl Search {
     /// A store whose words cannot be had is still a store.
     pub(super) fn open(main: &Connection, tail: &Tail, path: PathBuf) -> Self {
         Self::open_or_make(main, tail, path.clone()).unwrap_or_else(|fault| {
-            tracing::error!(reason = %fault, "search is off until its index is rebuilt from the logs");
+            tracing::error!(reason = %fault, "search disabled until its index is rebuilt");
             Self::off(path)
         })
     }
@@ -217,7 +217,7 @@ impl Search {
             if told_at.elapsed() >= TELL_EVERY {
                 told_at = moment();
                 let done = at * REBUILT_AT_ONCE + some.len();
-                tracing::info!(done, of = logs.len(), "sessions are made findable again");
+                tracing::info!(done, of = logs.len(), "search index rebuild in progress");
             }
         }
         Ok(())
@@ -243,10 +243,10 @@ impl Search {
 
     /// Gives the file up. Words of erased sessions must not stay in one that nobody can write.
     pub(super) fn fail(&mut self, fault: &Fault) -> Option<u64> {
-        tracing::error!(reason = %fault, "search is off until its index is rebuilt from the logs");
+        tracing::error!(reason = %fault, "search disabled until its index is rebuilt");
         self.connection = None;
         if let Err(error) = remove(&self.path) {
-            tracing::warn!(%error, "the file of words is removed at the next start");
+            tracing::warn!(%error, "failed to delete search index, retrying at the next start");
         }
         None
     }
@@ -383,7 +383,9 @@ fn connect(path: &Path) -> Result<Connection, Fault> {
     }
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
-        return Err(Fault::Refused(format!("the disk cannot hold a WAL (journal mode {mode})")));
+        return Err(Fault::Refused(format!(
+            "the file system doesn't support SQLite's WAL mode (journal mode is {mode})"
+        )));
     }
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "cache_size", -16 * 1024)?;

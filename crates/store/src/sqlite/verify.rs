@@ -113,7 +113,7 @@ pub(super) fn look_through(
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..workers.max(1)).map(|_| scope.spawn(|| work.take_part(progress))).collect();
         workers.into_iter().try_for_each(|worker| {
-            worker.join().unwrap_or_else(|_| Err(Fault::Damaged("a worker ended".to_owned())))
+            worker.join().unwrap_or_else(|_| Err(Fault::Damaged("a verification worker panicked".to_owned())))
         })
     })?;
     let mut found = work.found.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -261,10 +261,11 @@ fn verify_log(connection: &Connection, tail: &Tail, no: i64, found: &mut Verifie
         return Ok(());
     }
     if log.epoch < end.epoch.0 {
-        tell(TroubleKind::Astray, format!("its epoch is {}, its last entry has {}", log.epoch, end.epoch.0));
+        let what = format!("the epoch is {}, but the last entry has {}", log.epoch, end.epoch.0);
+        tell(TroubleKind::Astray, what);
     }
     if strange_snapshot {
-        tell(TroubleKind::Astray, "its snapshot is not what its log says".to_owned());
+        tell(TroubleKind::Astray, "the snapshot does not match the log".to_owned());
     }
     for what in compare(connection, no, session, end, &mut told)? {
         tell(TroubleKind::Astray, what);
@@ -288,14 +289,14 @@ pub(super) fn follow(
         for entry in &page.entries {
             // Each stretch was checked by itself; here they join.
             if entry.seq != link.seq.next() || entry.epoch < link.epoch {
-                return Ok((link, Some(format!("entry {} does not follow {}", entry.seq, link.seq))));
+                return Ok((link, Some(format!("entry {} does not follow entry {}", entry.seq, link.seq))));
             }
             take(entry);
             link = entry.link();
         }
         match read {
             Ok(_) if page.entries.is_empty() => {
-                return Ok((link, Some(format!("entries from {} on are missing", link.seq.next()))));
+                return Ok((link, Some(format!("all entries from {} are missing", link.seq.next()))));
             }
             Ok(_) => {}
             Err(Stop::Damage(damage)) => return Ok((link, Some(damage.to_string()))),
@@ -309,7 +310,7 @@ pub(super) fn follow(
     }
     match link == end {
         true => Ok((link, None)),
-        false => Ok((link, Some(format!("the end is not entry {}", end.seq)))),
+        false => Ok((link, Some(format!("the log does not match its recorded end, entry {}", end.seq)))),
     }
 }
 
@@ -345,26 +346,30 @@ fn compare(
         }
     }
     if listed != told.row {
-        wrong.push(format!("the list says {listed:?}, its log {:?}", told.row));
+        wrong.push(format!("the session list has {listed:?}, but the log has {:?}", told.row));
     }
     let mut select = connection.prepare_cached("SELECT tag FROM list_tags WHERE no = ? ORDER BY tag")?;
     let tags: BTreeSet<String> =
         select.query_map([no], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     if told.row.as_ref().is_some_and(|row| row.tags.iter().cloned().collect::<BTreeSet<_>>() != tags) {
-        wrong.push(format!("it is found by the tags {tags:?}"));
+        wrong.push(format!("the tag index does not match the log: {tags:?}"));
     }
     let mut select = connection.prepare_cached("SELECT key, seq FROM keys WHERE no = ?")?;
     let keys: BTreeMap<String, Seq> = select
         .query_map([no], |row| Ok((row.get(0)?, Seq(row.get(1)?))))?
         .collect::<rusqlite::Result<_>>()?;
     if keys != told.keys {
-        wrong.push(format!("{} keys are kept, its log has {}", keys.len(), told.keys.len()));
+        wrong.push(format!(
+            "the key index ({} keys) does not match the log ({} keys)",
+            keys.len(),
+            told.keys.len()
+        ));
     }
     let mut select = connection.prepare_cached("SELECT run FROM open_runs WHERE no = ?")?;
     let runs: BTreeSet<RunId> =
         select.query_map([no], |row| Ok(RunId(row.get(0)?)))?.collect::<rusqlite::Result<_>>()?;
     if runs != told.open_runs {
-        wrong.push(format!("runs {runs:?} are kept as open, its log has {:?}", told.open_runs));
+        wrong.push(format!("the index of open runs has {runs:?}, but the log has {:?}", told.open_runs));
     }
     let indexed: Option<u64> = connection
         .prepare_cached("SELECT indexed_to FROM watermarks WHERE no = ?")?
@@ -375,13 +380,17 @@ fn compare(
         let turns = catalog::turns(connection, session, None, usize::MAX)?;
         let folded = told.turns.page(None, usize::MAX);
         if turns != folded {
-            wrong.push(format!("{} turns are indexed, its log shows {}", turns.len(), folded.len()));
+            wrong.push(format!(
+                "the turn index ({} turns) does not match the log ({} turns)",
+                turns.len(),
+                folded.len()
+            ));
         }
         let mut select = connection.prepare_cached("SELECT blob FROM blob_uses WHERE no = ?")?;
         let blobs: BTreeSet<String> =
             select.query_map([no], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
         if let Some(blob) = told.blobs.difference(&blobs).next() {
-            wrong.push(format!("the attachment {blob} is not noted as used"));
+            wrong.push(format!("attachment {blob} is used, but not recorded as used"));
         }
     }
     Ok(wrong)
@@ -426,8 +435,8 @@ fn attachments(connection: &Connection, directory: &Path, found: &mut Verified) 
                 found.attachments += 1;
                 continue;
             }
-            Ok(None) => format!("the attachment {blob} is missing"),
-            Err(error) => format!("the attachment {blob}: {error}"),
+            Ok(None) => format!("attachment {blob} is missing"),
+            Err(error) => format!("attachment {blob}: {error}"),
         };
         // A session that was erased meanwhile took it along.
         let log = connection

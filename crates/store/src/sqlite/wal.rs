@@ -145,8 +145,8 @@ pub(crate) fn check(path: &Path) -> Result<(), Fault> {
     match damage(&bytes) {
         None => Ok(()),
         Some(at) => Err(Fault::Refused(format!(
-            "the write-ahead log {} is damaged at byte {at}, and what stands behind it was acknowledged; \
-             restore it, or move it away to go on with what is older",
+            "the write-ahead log {} is damaged at byte {at}, before acknowledged writes; restore the log, or run \
+             `everturn repair` to continue without the writes after the damage",
             path.display()
         ))),
     }

@@ -145,7 +145,7 @@ impl Writer {
         let thread = spawn("everturn-store", move || {
             if catch_unwind(AssertUnwindSafe(|| writer.run(&inbox))).is_err() {
                 // Without this thread no write is answered; the next start recovers.
-                tracing::error!("the writing thread of the store panicked; the process ends");
+                tracing::error!("store writer thread panicked, exiting");
                 std::process::abort();
             }
             drop(writer);
@@ -165,7 +165,8 @@ impl Writer {
         migrate::migrate(&mut connection)?;
         self.empty_due = !self.empty_unless_read(&connection)?;
         if let Err(fault) = erase::remove_doomed(&connection, &self.shared.blobs) {
-            tracing::warn!(reason = %fault, "attachments of erased sessions are removed at the next start");
+            tracing::warn!(reason = %fault, "failed to delete attachments of deleted sessions, retrying at \
+                                             the next start");
         }
         load::shape(&connection)?;
         let loaded = load::tail(&connection)?;
@@ -263,12 +264,12 @@ impl Writer {
 
     pub(super) fn dead(&self) -> Dead {
         let reason = self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Dead { reason: reason.unwrap_or_else(|| "it was closed".to_owned()) }
+        Dead { reason: reason.unwrap_or_else(|| "the store is closed".to_owned()) }
     }
 
     /// Stops writing. What was in memory is forgotten: only the disk knows what is durable.
     pub(super) fn die(&mut self, reason: &str) {
-        tracing::error!(reason, "the store is not written to any more");
+        tracing::error!(reason, "write failed, store is read-only");
         *self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
         self.connection = None;
         self.life += 1;
@@ -394,8 +395,8 @@ impl Writer {
                 Ok(Outcome::Claim(claimed))
             }
             Quick::Upload(..) if full => {
-                let reason = "the disk is at its reserve; free some space".to_owned();
-                Ok(Outcome::Upload(Err(StoreError::Failed { doing: "keep a blob", reason })))
+                let reason = "the disk is full except for its reserve; free some space".to_owned();
+                Ok(Outcome::Upload(Err(StoreError::Failed { doing: "save an attachment", reason })))
             }
             Quick::Upload(blob, now, _) => {
                 put::record(connection, blob, *now)?;
@@ -565,7 +566,7 @@ impl Writer {
             return Err(fault.doing("reopen"));
         }
         *self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        tracing::info!("the store is written to again");
+        tracing::info!("store writable again");
         Ok(())
     }
 
@@ -585,14 +586,15 @@ impl Writer {
         self.checkpointer.end();
         if let Some(connection) = self.connection.take() {
             if let Err(fault) = self.store_last_snapshots(&connection) {
-                tracing::warn!(reason = %fault, "snapshots not stored; the next start folds more entries");
+                tracing::warn!(reason = %fault, "snapshots not saved, next start replays more entries");
             }
             if let Err(fault) = self.fold_together(&connection) {
-                tracing::warn!(reason = %fault, "the log of SQLite was not folded into the file; it is at the next start");
+                tracing::warn!(reason = %fault, "WAL checkpoint failed, retrying at the next start");
             }
         }
         self.scrubbing.drain(..).for_each(|(_, answer)| answer_with(answer, Ok(())));
-        *self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner) = Some("it was closed".to_owned());
+        *self.shared.dead.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some("the store is closed".to_owned());
     }
 }
 

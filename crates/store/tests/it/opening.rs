@@ -152,7 +152,7 @@ fn a_file_that_is_not_of_people_is_refused_and_left_as_it_is() {
         drop(enter(directory.path()));
         let before = files(directory.path());
         let refused = enter(directory.path()).expect_err("the file must be refused").to_string();
-        assert!(refused.contains("not one of people"), "{marks}: {refused}");
+        assert!(refused.contains("not an Everturn user database"), "{marks}: {refused}");
         assert!(files(directory.path()) == before, "{marks}: a file was changed");
     }
 }

@@ -82,7 +82,7 @@ async fn a_wait_of_more_than_five_minutes_fails_the_run_at_once() {
         ] {
             let limited = Answer::refuses(429, error(wire, words)).with(headers);
             let told = format!(
-                "failed: The provider's rate limit was reached: HTTP 429: {words}. Everything above is kept; choose \
+                "failed: The provider's rate limit was reached: HTTP 429: {words}. Everything above is saved; press \
                  Continue to try again in {minutes} minutes. Request ID: req_1"
             );
             Case::new(format!("{headers:?} {words}"), wire, [limited]).log([told]).check().await;

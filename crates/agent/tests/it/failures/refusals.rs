@@ -9,10 +9,10 @@ use super::{AGAIN, Case, KEY, own};
 
 const PAGE: &str = "<!doctype html><html><title>Welcome</title></html>";
 const ADD_CREDIT: &str =
-    "Everything above is kept. Add credit at the provider or choose another model, then choose Continue.";
+    "Everything above is saved. Add credit at the provider or choose another model, then press Continue.";
 const CORRECT_ADDRESS: &str =
-    "Everything above is kept. Correct the model or its address under Settings, or choose another model.";
-const CORRECT_KEY: &str = "Everything above is kept. Correct the key under Settings, then choose Continue.";
+    "Everything above is saved. Correct the model or its URL under Settings, or choose another model.";
+const CORRECT_KEY: &str = "Everything above is saved. Correct the key under Settings, then press Continue.";
 
 /// Expects one request, and this sentence.
 async fn refused(name: &str, wire: Wire, answer: Answer, sentence: &str) {

@@ -100,7 +100,7 @@ pub(super) enum Failed {
     #[error("{0}")]
     Lost(String),
     /// The answer is larger than was asked for.
-    #[error("the answer is too large")]
+    #[error("the response is too large")]
     AnswerTooLarge,
     /// It was not done, as somebody said. Without a code it was not the homeserver: something before it.
     #[error("{status} {code} {reason}")]
@@ -168,7 +168,7 @@ impl Api {
         let address = |reason: String| SetUpError::Address { reason };
         let url = Url::parse(homeserver).map_err(|error| address(error.to_string()))?;
         if url.cannot_be_a_base() {
-            return Err(address("not an address of a server".to_owned()));
+            return Err(address("not a server URL".to_owned()));
         }
         let outgoing =
             Outgoing::new([homeserver]).map_err(|error| SetUpError::Client { reason: error.to_string() })?;
@@ -182,7 +182,7 @@ impl Api {
     /// Asks, and reads the answer.
     pub(super) async fn read<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, Failed> {
         let bytes = self.bytes(ask).await?;
-        serde_json::from_slice(&bytes).map_err(|error| Failed::Lost(format!("an unreadable answer: {error}")))
+        serde_json::from_slice(&bytes).map_err(|error| Failed::Lost(format!("unreadable response: {error}")))
     }
 
     /// Asks, and gives the answer as it came.
@@ -190,7 +190,7 @@ impl Api {
         let patience = ask.patience;
         match tokio::time::timeout(patience, self.exchange(ask)).await {
             Ok(done) => done,
-            Err(_) => Err(Failed::Lost(format!("no answer for {} s", patience.as_secs()))),
+            Err(_) => Err(Failed::Lost(format!("no response for {} s", patience.as_secs()))),
         }
     }
 

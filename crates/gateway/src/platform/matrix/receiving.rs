@@ -143,7 +143,7 @@ impl Matrix {
 
     /// A gap that nobody may read any more, mostly since this account was sent out of the room. It must not stop the others.
     fn unreadable(&self, failed: &Failed) -> Page {
-        tracing::warn!(platform = self.name, %failed, "what was said in a room while away cannot be read");
+        tracing::warn!(platform = self.name, %failed, "failed to read messages missed in a room");
         Page::default()
     }
 
@@ -151,10 +151,7 @@ impl Matrix {
         let mut told = Vec::new();
         for event in events {
             if event.kind == "m.room.encrypted" && !self.encryption_told.swap(true, Ordering::Relaxed) {
-                tracing::warn!(
-                    platform = self.name,
-                    "an encrypted room cannot be read; its messages are left out"
-                );
+                tracing::warn!(platform = self.name, "encrypted room not readable, messages skipped");
             }
             if event.kind == "m.room.message" {
                 told.extend(self.message(room, event).await?);

@@ -85,7 +85,7 @@ impl Matrix {
     pub(super) async fn fetch_media(&self, reference: &str, most: usize) -> Result<Bytes, SendError> {
         let named = reference.strip_prefix("mxc://").and_then(|rest| rest.split_once('/'));
         let Some((server, media)) = named else {
-            return Err(SendError::Refused { reason: "not an address of a file".to_owned() });
+            return Err(SendError::Refused { reason: "not a file URL".to_owned() });
         };
         let fetched =
             self.api.bytes(Ask::get(&["v1", "media", "download", server, media]).at_most(most)).await;

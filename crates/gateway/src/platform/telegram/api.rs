@@ -104,7 +104,7 @@ impl Api {
         };
         let mut response = request.send().await.map_err(|error| self.failed(error))?;
         let bytes = self.read(&mut response, ANSWER_BYTES_MAX).await?.ok_or_else(|| Failed::Lost {
-            reason: format!("an answer of more than {ANSWER_BYTES_MAX} bytes"),
+            reason: format!("a response of more than {ANSWER_BYTES_MAX} bytes"),
         })?;
         self.understand(response.status().as_u16(), &bytes)
     }
@@ -118,13 +118,13 @@ impl Api {
     ) -> Result<Option<Bytes>, Failed> {
         let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '.' | '-');
         if !path.chars().all(harmless) || path.contains("..") {
-            return Err(Failed::Answered(No::bad("the file has a strange path".to_owned())));
+            return Err(Failed::Answered(No::bad("the file has an invalid path".to_owned())));
         }
         let address = format!("{}/file/bot{}/{path}", self.base, self.token.expose_secret());
         let request = self.request(Method::GET, &address)?.timeout(patience);
         let mut response = request.send().await.map_err(|error| self.failed(error))?;
         let status = response.status();
-        let reason = format!("the file was answered with {status}");
+        let reason = format!("the file request failed with status {status}");
         if status.is_client_error() {
             return Err(Failed::Answered(No::bad(reason)));
         }
@@ -144,7 +144,7 @@ impl Api {
     }
 
     fn understand<T: DeserializeOwned>(&self, status: u16, bytes: &[u8]) -> Result<T, Failed> {
-        let unreadable = || Failed::Lost { reason: format!("an unreadable answer with status {status}") };
+        let unreadable = || Failed::Lost { reason: format!("unreadable response with status {status}") };
         let answer: Answer = serde_json::from_slice(bytes).map_err(|_| unreadable())?;
         if answer.ok {
             return serde_json::from_value(answer.result.unwrap_or_default()).map_err(|_| unreadable());
