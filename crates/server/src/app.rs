@@ -64,7 +64,7 @@ async fn open_store(config: &Config, directory: &DataDirectory) -> anyhow::Resul
     }
     let (settings, directory) = (store::sqlite::Settings::new(&config.data), directory.clone());
     let opening = tokio::task::spawn_blocking(move || SqliteStore::open_in(directory, settings));
-    Ok(Arc::new(opening.await?.with_context(|| format!("open {}", config.data.display()))?))
+    Ok(Arc::new(opening.await?.with_context(|| format!("failed to open {}", config.data.display()))?))
 }
 
 /// Opens the store on a PostgreSQL server.
@@ -73,7 +73,7 @@ async fn open_store(config: &Config, directory: &DataDirectory) -> anyhow::Resul
 /// Returns an error if the server cannot be reached or another process uses the store.
 pub(crate) async fn open_postgres(url: &str) -> anyhow::Result<PostgresStore> {
     let settings = store::postgres::Settings { url: url.to_owned(), schema: "everturn".to_owned() };
-    PostgresStore::open(&settings).await.context("open the store on PostgreSQL")
+    PostgresStore::open(&settings).await.context("failed to open the PostgreSQL store")
 }
 
 impl Server {
@@ -90,8 +90,8 @@ impl Server {
         let people = Arc::new(people::open(&directory)?);
         if !config.listen.ip().is_loopback() && !people.has_login()? {
             bail!(
-                "`listen` is {}, which others can reach, and nobody can log in yet. `everturn user password owner` \
-                 sets a password; then start again.",
+                "`listen` is {}, which other machines can reach, but no user has a password yet. Set one with \
+                 `everturn user password owner`, then start the server again.",
                 config.listen
             );
         }
@@ -120,7 +120,7 @@ impl Server {
         };
         let first_token = none_yet.then(make_first).transpose()?.map(|(_, token)| token);
         let (ready, stop) = (Arc::new(AtomicBool::new(false)), CancellationToken::new());
-        let uploads = Arc::new(Uploads::open(&config.data).context("open the folder of uploads")?);
+        let uploads = Arc::new(Uploads::open(&config.data).context("failed to open the uploads folder")?);
         let app = App {
             desks: Desks::new(hub.clone(), people.clone(), uploads.clone(), stop.clone()),
             front: Front {
@@ -148,6 +148,11 @@ impl Server {
     /// Whether there is a model to ask.
     pub(crate) fn has_model(&self) -> bool {
         !self.app.offered.now().is_empty()
+    }
+
+    /// Whether a model has this name.
+    pub(crate) fn has_model_named(&self, name: &str) -> bool {
+        self.app.offered.now().iter().any(|offer| offer.config.name == name)
     }
 
     /// A server that listens but is not run, with what its routes use and a token.
@@ -187,7 +192,7 @@ impl Server {
         let how = asked.await;
         supervisor::stopping(self.drain);
         self.ready.store(false, Ordering::Release);
-        tracing::info!(runs = self.hub.open_runs(), "stopping: messages are kept, no run starts");
+        tracing::info!(runs = self.hub.open_runs(), "shutting down, accepting messages but starting no runs");
         let end = Instant::now() + self.drain + CLOSING_MAX;
         let left = || end.saturating_duration_since(Instant::now());
         let notices = gateway.tell_stopping(how == Stopping::Restart, self.drain);
@@ -204,8 +209,8 @@ impl Server {
         accepting.cancel();
         match tokio::time::timeout(left() / 2, serving).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%error, "the accept loop failed"),
-            Err(_) => tracing::debug!("connections were still open at the end of the stop"),
+            Ok(Err(error)) => tracing::error!(%error, "accept loop panicked"),
+            Err(_) => tracing::debug!("connections still open at shutdown"),
         }
         drop(tokio::time::timeout(left(), self.hub.close()).await);
         if let Err(error) = people.close() {

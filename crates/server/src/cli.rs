@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The command line: arguments, help and dispatch. Each command has its own file.
 
 mod backup;
 mod client;
@@ -27,14 +27,14 @@ use uuid::Uuid;
 use crate::config::{self, Config};
 use crate::cursor::Cursor;
 
-/// Conversations with AI agents that never lose a turn.
+/// A self-hosted server for AI agent sessions that never loses a turn.
 #[derive(Debug, Parser)]
 #[command(name = "everturn", version, about)]
 pub(crate) struct Everturn {
-    /// The configuration file.
+    /// Path to the configuration file.
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The server to talk to; by default the one of the configuration.
+    /// URL of the server; taken from the configuration if omitted.
     #[arg(long, global = true, env = "EVERTURN_URL", value_name = "URL")]
     url: Option<String>,
     #[command(subcommand)]
@@ -43,93 +43,97 @@ pub(crate) struct Everturn {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Ask three questions and write the configuration.
+    /// Create a configuration by answering three questions.
     Init(init::Init),
-    /// Run the server.
+    /// Start the server.
     Serve {
-        /// End with the process that started this one, which has this id.
+        /// Exit together with the parent process, which has this ID.
         #[arg(long, hide = true, value_name = "ID")]
         parent: Option<i32>,
     },
-    /// Talk to the agent in this terminal. Ctrl-C stops an answer, twice leaves.
+    /// Chat with the agent in this terminal. Ctrl-C stops an answer; press it again to exit.
     #[command(name = "chat")]
     Talk {
-        /// Go on in this session instead of a new one.
+        /// Continue this session instead of starting a new one.
         #[arg(long, value_name = "ID")]
         session: Option<Uuid>,
     },
-    /// Send one message and print the answer as it comes.
+    /// Send one message and stream the answer.
     Send {
-        /// Say it in this session instead of a new one.
+        /// Send to this session instead of a new one.
         #[arg(long, value_name = "ID")]
         session: Option<Uuid>,
-        /// Do not wait for the answer.
+        /// Exit once the message is saved, without waiting for the answer.
         #[arg(long)]
         no_wait: bool,
+        /// The message.
         text: String,
     },
-    /// Print what happens in a session, an entry a line, for as long as it goes on.
+    /// Follow a session's log and print each entry as one line of JSON.
     Tail {
         session: Uuid,
-        /// Begin after this entry, named by its number or by the id of its event.
+        /// Start after this entry, given as its number or event ID.
         #[arg(long, default_value = "0")]
         after: Cursor,
-        /// End once everything that happened so far is printed.
+        /// Exit after printing the entries that exist now.
         #[arg(long)]
         once: bool,
     },
-    /// List the sessions, latest activity first.
+    /// List sessions, most recently active first.
     Sessions {
+        /// Maximum number of sessions to list.
         #[arg(long, default_value_t = 20)]
         count: usize,
     },
-    /// Clear a session: it starts over without its messages. Its log and exports keep them.
+    /// Clear a session's context and start over. The log and exports keep the old messages.
     Clear {
         session: Uuid,
     },
-    /// Compact a session: the model reads a summary of it from now on. The transcript stays.
+    /// Replace a session's context with a summary. The transcript doesn't change.
     Compact {
         session: Uuid,
     },
-    /// Look whether everything is set up well: configuration, disk, store, models, clock. Says what to do.
+    /// Check configuration, disk, store, models and clock, and suggest fixes.
     Doctor,
-    /// Copy everything that is kept to a new directory, while the server runs.
+    /// Back up the data directory. Safe while the server runs.
     Backup {
+        /// Destination; must be new or empty.
         directory: PathBuf,
     },
-    /// Make the data directory of a backup. It must be empty.
+    /// Restore a backup into an empty data directory.
     Restore {
+        /// Directory of the backup.
         backup: PathBuf,
     },
-    /// Look whether every session is as it was written. Changes nothing; the server may run.
+    /// Check the integrity of every session. Changes no session; safe while the server runs.
     Verify,
-    /// Set damaged parts aside, so that their sessions go on. The server must be stopped.
+    /// Set damaged entries aside so that their sessions can continue. Stop the server first.
     Repair,
     Export(export::Export),
-    /// Make, list and revoke tokens.
+    /// Create, list and revoke API tokens.
     #[command(subcommand)]
     Token(token::Token),
-    /// Keep, list and remove secrets that the server uses, such as keys of providers.
+    /// Save, list and delete secrets for the server, such as provider API keys.
     #[command(subcommand)]
     Secret(secret::Secret),
-    /// Add users, give them passwords, shut them out.
+    /// Add, list, disable and enable users, and set their passwords.
     #[command(subcommand)]
     User(user::User),
-    /// The messaging gateway of the running server: how it is, and who is let in.
+    /// Manage the messaging gateway of the running server.
     #[command(subcommand)]
     Gateway(gateway::Gateway),
-    /// Kill a server of its own at random under load, on a scratch store, and prove that nothing is lost.
+    /// Kill a scratch server at random under load and check that it loses nothing.
     Selftest(selftest::Selftest),
 }
 
-/// Runs a command; an error is told on standard error.
+/// Runs a command and prints its error, if any, to standard error.
 pub(crate) fn run(everturn: Everturn) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return terminal::fail(&error.into()),
     };
     let ended = runtime.block_on(dispatch(everturn));
-    // Nothing is left to do for a line that is being read from the terminal.
+    // Reading a line from the terminal blocks a thread; don't wait for it.
     runtime.shutdown_background();
     match ended {
         Ok(code) => code,

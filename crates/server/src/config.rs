@@ -1,4 +1,4 @@
-//! The configuration: one TOML file, every field documented, each overridable by the environment.
+//! The configuration: one TOML file. Environment variables override its fields.
 
 mod openid;
 mod platforms;
@@ -25,71 +25,72 @@ pub(crate) use platforms::{PlatformConfig, PlatformKind};
 const LOCK_ATTEMPTS: usize = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
-/// Everything that can be set. `docs/configuration.md` shows the file.
+/// The configuration file, as documented in `docs/configuration.md`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
-    /// Where sessions are kept.
+    /// The data directory, with sessions, users and attachments.
     #[serde(default = "data_directory")]
     pub(crate) data: PathBuf,
-    /// Keeps sessions on this PostgreSQL server instead of in the data directory.
+    /// The URL of a PostgreSQL server that stores sessions instead of the data directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) postgres: Option<String>,
-    /// Where the server listens. Where others can reach it, a login and TLS or a proxy must be set up first.
+    /// The address to listen on. If other machines can reach it, the server requires a user with a password, and TLS or
+    /// a proxy.
     #[serde(default = "listen_address")]
     pub(crate) listen: SocketAddr,
-    /// Names by which it is reached, beside those of this machine.
+    /// Host names of the server, in addition to those of this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) hosts: Vec<String>,
-    /// The address of the proxy that stands before it and speaks TLS to callers. Nobody else is answered then.
+    /// The address of the reverse proxy that terminates TLS. The server rejects all other clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) proxy: Option<IpAddr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tls: Option<TlsConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) telemetry: Option<TelemetryConfig>,
-    /// What the model is told before every session.
+    /// The system prompt for every session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) instructions: Option<String>,
-    /// Whether an interrupted run resumes by itself where that is safe, or waits for the user.
+    /// Whether an interrupted run resumes automatically where that is safe, or waits for the user.
     #[serde(default)]
     pub(crate) after_interruption: AfterInterruptionConfig,
-    /// An interrupted run resumes by itself only if its last output is at most this many seconds old; 0 for never.
+    /// Maximum age in seconds of an interrupted run's last output for the run to resume automatically; 0 for never.
     #[serde(default = "resume_within_seconds")]
     pub(crate) resume_within_seconds: u64,
     /// At start, chats active within this many seconds are suspended, unless they were interrupted; 0 suspends none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) suspend_active_within_seconds: u64,
-    /// Seconds that runs have to end when the server is stopped; the stop takes at most a second longer.
+    /// Seconds that runs have to finish when the server stops. Stopping takes at most one second longer.
     #[serde(default = "drain_seconds")]
     pub(crate) drain_seconds: u64,
-    /// Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
+    /// Days until a session in the trash is deleted permanently; 0 for never.
     #[serde(default = "trash_days")]
     pub(crate) trash_days: u32,
-    /// The model for titles and summaries. If left out, the model that answers a session writes them.
+    /// The model for titles and summaries. If omitted, the session's model writes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) background_model: Option<String>,
     #[serde(default)]
     pub(crate) run: RunConfig,
     #[serde(default)]
     pub(crate) models: Vec<ModelConfig>,
-    /// Providers of identities that people can log in through.
+    /// Identity providers for sign-in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) openid: Vec<OpenIdConfig>,
     /// Accounts on messaging platforms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) platforms: Vec<PlatformConfig>,
-    /// Those of [`CHANGEABLE`] that the environment says: nothing else can change them.
+    /// The [`CHANGEABLE`] settings that the environment sets. Owners can't change them.
     #[serde(skip)]
     pub(crate) in_environment: Vec<&'static str>,
 }
 
-/// What can also be set while the server runs.
+/// Settings that owners can change while the server runs.
 const CHANGEABLE: [&str; 4] = ["after_interruption", "resume_within_seconds", "trash_days", "instructions"];
-/// The name that `after_interruption` had before it was about every kind of interruption.
+/// The former name of `after_interruption`.
 const AFTER_CRASH: &str = "after_crash";
 
-/// The certificate by which callers know the server, and its key, as PEM.
+/// The server's TLS certificate and private key, as PEM files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TlsConfig {
@@ -97,21 +98,21 @@ pub(crate) struct TlsConfig {
     pub(crate) key: PathBuf,
 }
 
-/// Where it is told what happens, as spans.
+/// The destination of OpenTelemetry spans.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TelemetryConfig {
-    /// A collector that speaks OTLP over HTTP, for example `http://127.0.0.1:4318`.
+    /// The URL of a collector for OTLP over HTTP, for example `http://127.0.0.1:4318`.
     pub(crate) endpoint: String,
 }
 
-/// What one run may use.
+/// Limits for one run.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RunConfig {
-    /// Questions to the model.
+    /// Requests to the model.
     pub(crate) steps_max: u32,
-    /// Tokens of all steps, in and out.
+    /// Input and output tokens of all steps.
     pub(crate) tokens_max: u64,
     pub(crate) minutes_max: u64,
     /// In the currency of the model's prices.
@@ -130,14 +131,14 @@ impl Default for RunConfig {
     }
 }
 
-/// Whether an interrupted run resumes by itself.
+/// Whether an interrupted run resumes automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AfterInterruptionConfig {
-    /// Where that is safe.
+    /// It resumes if that is safe.
     #[default]
     Continue,
-    /// Never; it waits for a person.
+    /// It waits for the user.
     Wait,
 }
 
@@ -150,59 +151,59 @@ impl From<AfterInterruptionConfig> for AfterInterruption {
     }
 }
 
-/// A wire format.
+/// A provider's wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProviderConfig {
     /// OpenAI's formats: Responses at OpenAI's and Azure's addresses, Chat Completions at all others (OpenRouter, Ollama, vLLM,
     /// llama.cpp, LiteLLM and many more). A URL that ends in `/responses` or `/chat/completions` selects that one.
     Openai,
-    /// Messages: Anthropic, and others that speak it.
+    /// Anthropic's Messages format, which other providers support too.
     Anthropic,
 }
 
-/// A model that can be asked. The first one of the file is, unless an owner chose another.
+/// A model. The first one in the file is the default, unless an owner chose another.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelConfig {
-    /// What people call it here.
+    /// The name that users see.
     pub(crate) name: String,
     pub(crate) provider: ProviderConfig,
     /// The API's base URL, for example `https://api.openai.com/v1`.
     pub(crate) url: String,
-    /// What the provider calls it.
+    /// The provider's name for the model.
     pub(crate) model: String,
-    /// The environment variable that holds the key.
+    /// The environment variable with the API key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_env: Option<String>,
-    /// The file that holds the key.
+    /// The file with the API key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_file: Option<PathBuf>,
-    /// The secret that is the key; `everturn secret set` keeps one.
+    /// The name of the secret with the API key; `everturn secret set` saves one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_secret: Option<String>,
-    /// Tokens that it reads and says together.
+    /// The context window in tokens, input and output together.
     #[serde(default = "window_tokens")]
     pub(crate) window_tokens: u64,
-    /// Tokens that one answer may have.
+    /// Maximum tokens per answer.
     #[serde(default = "output_tokens_max")]
     pub(crate) output_tokens_max: u32,
-    /// Whether it goes on from the beginning of an answer (llama.cpp, vLLM, older Anthropic models). An interrupted answer
-    /// then goes on in mid-sentence; otherwise the model is asked to go on.
+    /// Whether the model can continue a partial answer (llama.cpp, vLLM, older Anthropic models). If not, an
+    /// interrupted answer continues with a request to do so.
     #[serde(default)]
     pub(crate) takes_prefix: bool,
-    /// Whether it is offered tools.
+    /// Whether the model can use tools.
     #[serde(default = "uses_tools")]
     pub(crate) tools: bool,
-    /// Seconds to wait for the first byte of an answer: models may think for minutes before they stream.
+    /// Seconds to wait for the first byte of an answer. Models may think for minutes before they stream.
     #[serde(default = "first_byte_seconds")]
     pub(crate) first_byte_seconds: u64,
-    /// Seconds to wait for each further byte before the answer counts as cut off.
+    /// Seconds to wait for each further byte before the answer is considered cut off.
     #[serde(default = "silence_seconds")]
     pub(crate) silence_seconds: u64,
-    /// Price per million input tokens; that of a known model if left out.
+    /// Price per million input tokens. Defaults to the price of a known model.
     pub(crate) input_price: Option<f64>,
-    /// Price per million output tokens; that of a known model if left out.
+    /// Price per million output tokens. Defaults to the price of a known model.
     pub(crate) output_price: Option<f64>,
     /// Headers to add to every request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -219,13 +220,13 @@ pub(crate) struct ModelConfig {
     /// Certificate authorities to trust in addition to the system's: a file, or PEM text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) certificate: Option<String>,
-    /// Overrides of what is known about the model; docs/configuration.md lists the fields.
+    /// Overrides for the model's known capabilities; docs/configuration.md lists the fields.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub(crate) accepts: serde_json::Map<String, serde_json::Value>,
 }
 
 impl ModelConfig {
-    /// A model at an address, without a name or a key, and everything else as usual.
+    /// Creates a model without a name or a key, with defaults for everything else.
     pub(crate) fn at(provider: ProviderConfig, url: String) -> Self {
         Self {
             name: String::new(),
@@ -298,7 +299,7 @@ fn data_directory() -> PathBuf {
     home("XDG_DATA_HOME", ".local/share").join("everturn")
 }
 
-/// Where the configuration and the command line's token are.
+/// The directory of the configuration and the command line's token.
 pub(crate) fn config_directory() -> PathBuf {
     home("XDG_CONFIG_HOME", ".config").join("everturn")
 }
@@ -308,13 +309,13 @@ fn home(variable: &str, below: &str) -> PathBuf {
     set.unwrap_or_else(|| PathBuf::from(environment("HOME").unwrap_or_else(|| ".".to_owned())).join(below))
 }
 
-/// A variable of the environment, if it is set and not empty.
-#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+/// Returns an environment variable if it is set and not empty.
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the environment")]
 pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Whether a variable switches a point or a mutant on, which only a test build has.
+/// Whether a variable enables a crash point or a mutant. Only test builds have them.
 pub(crate) fn arms_test_build(name: &str) -> bool {
     fault::INJECTED && matches!(name, "EVERTURN_MUTANT" | "EVERTURN_POINT")
 }
@@ -345,34 +346,35 @@ impl Default for Config {
     }
 }
 
-/// Where the file is, unless the command line says otherwise.
+/// The path of the configuration file without `--config`.
 pub(crate) fn default_path() -> PathBuf {
     environment("EVERTURN_CONFIG").map_or_else(|| config_directory().join("config.toml"), PathBuf::from)
 }
 
 impl Config {
-    /// Reads the file, if it is there, and what the environment overrides.
+    /// Reads the file, if it exists, and applies overrides from the environment.
     ///
     /// # Errors
-    /// When something in it cannot be used; the message says where.
+    /// Returns an error that names the invalid part.
     pub(crate) fn load(path: &Path) -> anyhow::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
+            Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
         };
-        let mut table: toml::Table = text.parse().with_context(|| format!("read {}", path.display()))?;
+        let mut table: toml::Table =
+            text.parse().with_context(|| format!("failed to read {}", path.display()))?;
         rename_old(&mut table)?;
         override_from(&mut table, std::env::vars())?;
         fill_known(&mut table);
         let mut config: Self =
-            table.try_into().with_context(|| format!("{} is not as it should be", path.display()))?;
+            table.try_into().with_context(|| format!("invalid configuration in {}", path.display()))?;
         config.in_environment = in_environment(std::env::vars());
         config.check()?;
         Ok(config)
     }
 
-    /// Enters the data directory alone, as a server does. Waits up to 10 s for another process to leave it.
+    /// Locks the data directory for a server. Waits up to 10 s for another process to release it.
     ///
     /// # Errors
     /// Returns an error if another process still uses it, or if a database or its write-ahead log is missing or damaged.
@@ -382,7 +384,7 @@ impl Config {
         for attempt in 0..LOCK_ATTEMPTS {
             match DataDirectory::enter(&self.data, self.logs_at()) {
                 Err(OpenStoreError::InUse(_)) => {}
-                entered => return entered.with_context(|| format!("open {}", self.data.display())),
+                entered => return entered.with_context(|| format!("failed to open {}", self.data.display())),
             }
             if attempt == 0 {
                 tracing::warn!(data = %self.data.display(), "data directory in use, waiting");
@@ -390,30 +392,30 @@ impl Config {
             std::thread::sleep(LOCK_PAUSE);
         }
         DataDirectory::enter(&self.data, self.logs_at())
-            .with_context(|| format!("open {}", self.data.display()))
+            .with_context(|| format!("failed to open {}", self.data.display()))
     }
 
-    /// Enters the data directory, also while a server uses it.
+    /// Opens the data directory, even while a server uses it.
     ///
     /// # Errors
     /// Returns an error if a database or its write-ahead log is missing or damaged.
     pub(crate) fn enter_shared(&self) -> anyhow::Result<DataDirectory> {
         self.make_data()?;
         DataDirectory::enter_shared(&self.data, self.logs_at())
-            .with_context(|| format!("open {}", self.data.display()))
+            .with_context(|| format!("failed to open {}", self.data.display()))
     }
 
-    /// Enters the data directory alone, also without its write-ahead logs.
+    /// Locks the data directory, even if its write-ahead logs are missing.
     ///
     /// # Errors
     /// Returns an error if another process uses it, or if a database is missing.
     pub(crate) fn enter_to_repair(&self) -> anyhow::Result<DataDirectory> {
         DataDirectory::enter_to_repair(&self.data, self.logs_at())
-            .with_context(|| format!("open {}", self.data.display()))
+            .with_context(|| format!("failed to open {}", self.data.display()))
     }
 
     fn make_data(&self) -> anyhow::Result<()> {
-        make_private(&self.data).with_context(|| format!("make {}", self.data.display()))
+        make_private(&self.data).with_context(|| format!("failed to create {}", self.data.display()))
     }
 
     fn logs_at(&self) -> LogsAt {
@@ -423,24 +425,29 @@ impl Config {
     fn check(&self) -> anyhow::Result<()> {
         if !self.listen.ip().is_loopback() && self.tls.is_none() && self.proxy.is_none() {
             bail!(
-                "`listen` is {}, which others can reach, and what they send could be read on the way. Set `tls` \
-                 (certificate and key), or `proxy` (the address of a proxy that speaks TLS), or use an SSH tunnel.",
+                "`listen` is {}, which other machines can reach, but connections are not encrypted. Set `tls` (certificate \
+                 and key) or `proxy` (the address of a reverse proxy that terminates TLS), or listen on 127.0.0.1 and use \
+                 an SSH tunnel.",
                 self.listen
             );
         }
         if let Some(host) = self.hosts.iter().find(|host| host.contains(['/', ':', ' ']) || host.is_empty()) {
-            bail!("`hosts` has names without scheme or port; this is not one: `{host}`");
+            bail!("invalid entry in `hosts`: `{host}`; use host names without scheme or port");
         }
         openid::check(&self.openid)?;
         platforms::check(&self.platforms)?;
         for model in &self.models {
             if !(model.url.starts_with("http://") || model.url.starts_with("https://")) {
-                bail!("the url of model `{}` is not one: {}", model.name, model.url);
+                bail!(
+                    "model `{}`: `url` must start with http:// or https://, not `{}`",
+                    model.name,
+                    model.url
+                );
             }
             crate::models::check_options(model).with_context(|| format!("model `{}`", model.name))?;
             if u64::from(model.output_tokens_max) >= model.window_tokens {
                 bail!(
-                    "model `{}`: an answer of {} tokens does not fit a window of {}",
+                    "model `{}`: `output_tokens_max` ({}) must be less than `window_tokens` ({})",
                     model.name,
                     model.output_tokens_max,
                     model.window_tokens
@@ -450,10 +457,10 @@ impl Config {
         Ok(())
     }
 
-    /// Where the server is reached from this machine.
+    /// The server's URL on this machine.
     pub(crate) fn url(&self) -> String {
         let port = self.listen.port();
-        // A certificate is for a name.
+        // A certificate is valid for a host name, not for an address.
         if let (Some(_), Some(host)) = (&self.tls, self.hosts.first()) {
             return format!("https://{host}:{port}");
         }
@@ -464,13 +471,13 @@ impl Config {
         format!("{scheme}://{}", self.listen)
     }
 
-    /// Chats that were active so shortly before a start are suspended, if any are.
+    /// The age up to which an active chat is suspended at start; none to suspend no chats.
     pub(crate) fn suspend_active_within(&self) -> Option<Duration> {
         let within = self.suspend_active_within_seconds;
         (within > 0).then(|| Duration::from_secs(within))
     }
 
-    /// The most that a run may use.
+    /// The limits for one run.
     pub(crate) fn run_limits(&self) -> agent::RunLimits {
         agent::RunLimits {
             steps_max: self.run.steps_max,
@@ -482,38 +489,34 @@ impl Config {
     }
 }
 
-/// Millionths of an amount.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturates, which is what is wanted"
-)]
+/// Converts an amount to millionths.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating is intended")]
 pub(crate) fn micros(amount: f64) -> u64 {
     (amount * 1_000_000.0).round() as u64
 }
 
-/// What of that which can be changed while the server runs these variables say.
+/// Returns the changeable settings that these variables set.
 fn in_environment(variables: impl Iterator<Item = (String, String)>) -> Vec<&'static str> {
     let names: Vec<String> =
         variables.filter_map(|(name, _)| Some(name.strip_prefix("EVERTURN_")?.to_lowercase())).collect();
     CHANGEABLE.into_iter().filter(|known| names.iter().any(|name| today(name) == *known)).collect()
 }
 
-/// The name that a setting has today.
+/// Returns the current name of a setting.
 pub(crate) fn today(name: &str) -> &str {
     if name == AFTER_CRASH { "after_interruption" } else { name }
 }
 
-/// Gives settings of an older file the names that they have today.
+/// Renames settings of an older file to their current names.
 fn rename_old(table: &mut toml::Table) -> anyhow::Result<()> {
     let Some(value) = table.remove(AFTER_CRASH) else { return Ok(()) };
     if table.insert(today(AFTER_CRASH).to_owned(), value).is_some() {
-        bail!("`after_crash` is the old name of `after_interruption`: keep one of them");
+        bail!("`after_crash` is the former name of `after_interruption`; remove one of them");
     }
     Ok(())
 }
 
-/// Fills in the window, output limit and tool support of known models where the file leaves them out.
+/// Fills in the window, output limit and tool support of known models if the file omits them.
 fn fill_known(table: &mut toml::Table) {
     let models = table.get_mut("models").and_then(toml::Value::as_array_mut);
     for model in models.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
@@ -526,7 +529,7 @@ fn fill_known(table: &mut toml::Table) {
             model.entry(field).or_insert(value);
         };
         fill("window_tokens", window_tokens.into());
-        // A window of the operator's own may be too small for it.
+        // The known limit may exceed a window that the operator set.
         if !has_window {
             fill("output_tokens_max", i64::from(known.output_tokens_max()).into());
         }
@@ -534,19 +537,20 @@ fn fill_known(table: &mut toml::Table) {
     }
 }
 
-/// `EVERTURN_RUN__STEPS_MAX=5` sets `steps_max` of `[run]`, `EVERTURN_MODELS__0__MODEL=x` the first model's.
+/// Applies overrides from the environment: `EVERTURN_RUN__STEPS_MAX=5` sets `steps_max` of `[run]`, and
+/// `EVERTURN_MODELS__0__MODEL=x` sets `model` of the first model.
 fn override_from(
     table: &mut toml::Table,
     variables: impl Iterator<Item = (String, String)>,
 ) -> anyhow::Result<()> {
     for (name, value) in variables {
-        // These are for the command line, not for the server.
+        // The command line uses these itself.
         let apart = ["EVERTURN_CONFIG", "EVERTURN_LOG", "EVERTURN_TOKEN", "EVERTURN_URL"];
         if apart.contains(&name.as_str()) || arms_test_build(&name) {
             continue;
         }
         let Some(path) = name.strip_prefix("EVERTURN_") else { continue };
-        // What looks like a number or a list is one; everything else is text.
+        // Values that aren't valid TOML, such as bare words, are strings.
         let parsed = format!("value = {value}")
             .parse::<toml::Table>()
             .ok()
@@ -559,14 +563,15 @@ fn override_from(
         for step in steps {
             place = match place {
                 toml::Value::Array(list) => {
-                    let at: usize =
-                        step.parse().with_context(|| format!("{name}: {step} is not a place in a list"))?;
-                    list.get_mut(at).with_context(|| format!("{name}: there is no entry {at}"))?
+                    let at: usize = step
+                        .parse()
+                        .with_context(|| format!("{name}: `{step}` must be the index of a list entry"))?;
+                    list.get_mut(at).with_context(|| format!("{name}: entry {at} does not exist"))?
                 }
                 toml::Value::Table(inner) => {
                     inner.entry(step).or_insert_with(|| toml::Value::Table(toml::Table::new()))
                 }
-                _ => bail!("{name}: {step} is not part of anything"),
+                _ => bail!("{name}: `{step}` is below a value that is neither a table nor a list"),
             };
         }
         *place = value;

@@ -42,7 +42,7 @@ impl FromStr for Cursor {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WRONG: &str = "a cursor is the number of an entry, or the id of an event";
+        const WRONG: &str = "a cursor must be an entry's number or an event's ID";
         let (number, hash) = text.split_once('.').map_or((text, None), |(number, hash)| (number, Some(hash)));
         let seq = number.parse().map(Seq).map_err(|_| WRONG)?;
         let plain =

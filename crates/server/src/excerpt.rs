@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 const BEFORE: usize = 60;
 const AFTER: usize = 180;
 
-/// A stretch of text; `hit` when it is one of the words that were looked for.
+/// A piece of text. `hit` marks a word from the search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Stretch {
     pub(crate) text: String,

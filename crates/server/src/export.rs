@@ -219,7 +219,7 @@ fn tame(text: &str) -> String {
 /// What a call came to, in a word.
 fn call_word(state: session::CallProgress) -> &'static str {
     match state {
-        session::CallProgress::Incomplete => "never fully asked",
+        session::CallProgress::Incomplete => "incomplete",
         session::CallProgress::Running => "running",
         session::CallProgress::MayHaveRun => "may have run",
         session::CallProgress::Finished => "finished",

@@ -1,14 +1,14 @@
-//! Files and directories that only their owner may read.
+//! Files and directories with access for their owner only.
 
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Writes a file that only its owner may read, whole or not at all.
+/// Atomically writes a file that only its owner can read.
 ///
 /// # Errors
-/// When it could not be written.
+/// Returns an error if it can't be written.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -22,7 +22,7 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Every file below a folder, by its path in it, with its size. What cannot be read, or goes meanwhile, is left out.
+/// Returns the relative path and the size of every file below a folder. Skips files that can't be read.
 pub(crate) fn sizes(folder: &Path) -> Vec<(PathBuf, u64)> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {
@@ -40,10 +40,10 @@ pub(crate) fn sizes(folder: &Path) -> Vec<(PathBuf, u64)> {
     found
 }
 
-/// Makes a directory that only its owner may enter. One that is there stays as it is.
+/// Creates a directory that only its owner can enter. Does not change an existing one.
 ///
 /// # Errors
-/// When it could not be made.
+/// Returns an error if it can't be created.
 pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());

@@ -1,5 +1,4 @@
-//! Hourly housekeeping: erases sessions that have been in the trash for long enough, and removes uploads that were never
-//! finished or that no message named.
+//! Hourly housekeeping: permanently deletes expired sessions in the trash, and removes unfinished and unused uploads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,21 +13,21 @@ use crate::people;
 use crate::settings::Settings;
 use crate::uploads::Uploads;
 
-/// How often it is looked.
+/// The interval between two rounds.
 const EVERY: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// What housekeeping works on.
+/// The housekeeping task.
 pub(crate) struct Housekeeping {
     pub(crate) hub: Hub,
     pub(crate) people: Arc<People>,
     pub(crate) uploads: Arc<Uploads>,
-    /// How long the trash is kept; looked at anew each time.
+    /// Read again in every round, because owners can change the retention of the trash.
     pub(crate) settings: Arc<Settings>,
 }
 
 impl Housekeeping {
-    /// At once, and every hour until the server stops.
+    /// Runs immediately and then every hour until the server stops.
     pub(crate) async fn keep(self, stop: CancellationToken) {
         loop {
             tokio::select! {
@@ -42,11 +41,10 @@ impl Housekeeping {
         }
     }
 
-    /// Erases what has been in the trash for long enough, one after another, a page at a time. One that cannot be erased
-    /// now does not keep the others waiting.
+    /// Permanently deletes expired sessions, page by page. Skips sessions that can't be deleted now.
     async fn empty_trash(&self) {
         let days = self.settings.now().trash_days;
-        // Until it is erased by hand.
+        // Sessions never expire.
         if days == 0 {
             return;
         }
@@ -63,7 +61,7 @@ impl Housekeeping {
             let due = match self.hub.due_trash(keep, last).await {
                 Ok(due) => due,
                 Err(error) => {
-                    tracing::error!(reason = %error, "failed to list the trash, retrying in an hour");
+                    tracing::error!(reason = %error, "failed to list sessions in the trash, retrying in an hour");
                     return;
                 }
             };
@@ -75,8 +73,10 @@ impl Housekeeping {
                 }
                 match self.hub.erase_due(session, keep).await {
                     Ok(true) => self.tell_erased(session).await,
-                    Ok(false) => tracing::debug!(%session, "a session was taken out of the trash in time"),
-                    Err(error) => tracing::warn!(%session, reason = %error, "the session stays in the trash"),
+                    Ok(false) => tracing::debug!(%session, "session left the trash before it expired"),
+                    Err(error) => {
+                        tracing::warn!(%session, reason = %error, "failed to delete session in the trash, retrying in an hour")
+                    }
                 }
             }
             last = Some(end);
@@ -98,13 +98,17 @@ impl Housekeeping {
     }
 
     async fn tell_erased(&self, session: SessionId) {
-        tracing::info!(%session, "a session was erased after its time in the trash");
+        tracing::info!(%session, "permanently deleted expired session in the trash");
         let people = self.people.clone();
         let note = move || people.note_erased(people::by(None), session, ", from the trash");
         match tokio::task::spawn_blocking(note).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%session, reason = %error, "the audit trail has no line of it"),
-            Err(error) => tracing::error!(%session, reason = %error, "the audit trail has no line of it"),
+            Ok(Err(error)) => {
+                tracing::error!(%session, reason = %error, "failed to record the deletion in the audit log")
+            }
+            Err(error) => {
+                tracing::error!(%session, reason = %error, "failed to record the deletion in the audit log")
+            }
         }
     }
 
@@ -112,14 +116,20 @@ impl Housekeeping {
         let uploads = self.uploads.clone();
         match tokio::task::spawn_blocking(move || uploads.drop_old(SystemClock.now())).await {
             Ok(Ok(0)) => {}
-            Ok(Ok(count)) => tracing::info!(count, "removed uploads that were never finished"),
-            Ok(Err(error)) => tracing::warn!(reason = %error, "old uploads stay for another hour"),
-            Err(error) => tracing::warn!(reason = %error, "old uploads stay for another hour"),
+            Ok(Ok(count)) => tracing::info!(count, "removed unfinished uploads"),
+            Ok(Err(error)) => {
+                tracing::warn!(reason = %error, "failed to remove old uploads, retrying in an hour")
+            }
+            Err(error) => {
+                tracing::warn!(reason = %error, "failed to remove old uploads, retrying in an hour")
+            }
         }
         match self.hub.expire_uploads(DAY).await {
             Ok(0) => {}
-            Ok(count) => tracing::info!(count, "removed uploads that no message named"),
-            Err(error) => tracing::warn!(reason = %error, "old uploads stay for another hour"),
+            Ok(count) => tracing::info!(count, "removed unused uploads"),
+            Err(error) => {
+                tracing::warn!(reason = %error, "failed to remove old uploads, retrying in an hour")
+            }
         }
     }
 }
@@ -248,7 +258,7 @@ mod tests {
         assert!(!place.is_there(session).await);
     }
 
-    /// However a rescue and the erasing meet, a session whose rescue was acknowledged is there.
+    /// A session whose restore was acknowledged is never deleted, however the restore and the deletion interleave.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_session_that_is_taken_out_in_time_is_not_erased() {
         let place = Place::new(30).await;

@@ -1,5 +1,6 @@
 //! The router: one line a route file, every route with its policy, and what all of them share.
 
+mod description;
 mod desk;
 mod error;
 mod extract;
@@ -19,7 +20,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::response::IntoResponse;
-use utoipa::OpenApi;
 
 use crate::messaging::Messaging;
 use crate::metrics::Figures;
@@ -65,32 +65,9 @@ impl App {
     }
 }
 
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "Everturn",
-        version = "1",
-        description = "Conversations with AI agents that never lose a turn. A 2xx answer means: on disk. \
-            Errors are problem details (RFC 9457) with a `code`."
-    ),
-    components(schemas(error::Problem, error::ErrorCode, session::Session, session::Event)),
-    modifiers(&TokenScheme)
-)]
-struct Description;
-
-struct TokenScheme;
-
-impl utoipa::Modify for TokenScheme {
-    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
-        use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-        let scheme = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
-        openapi.components.get_or_insert_default().add_security_scheme("token", scheme);
-    }
-}
-
 /// All routes, and their description.
 pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
-    let gate = Gate::new(app.desks.clone(), Description::openapi());
+    let gate = Gate::new(app.desks.clone(), description::start());
     let gate = route::sessions::add(gate);
     let gate = route::search::add(gate);
     let gate = route::log::add(gate);
@@ -122,12 +99,17 @@ pub(crate) fn router(app: App) -> (axum::Router, utoipa::openapi::OpenApi) {
     let gate = route::metrics::add(gate);
     let gate = route::server::add(gate);
     let gate = reference::add(gate);
-    let (routes, openapi) = gate.open();
+    let (routes, mut openapi) = gate.open();
+    description::finish(&mut openapi);
     reference::describe(&openapi);
     let router = routes
         .fallback(pages::serve)
         .method_not_allowed_fallback(|| async {
-            Problem::new(ErrorCode::MethodNotAllowed, "See /api/v1/reference.").into_response()
+            Problem::new(
+                ErrorCode::MethodNotAllowed,
+                "This endpoint doesn't support the method. See /api/v1/reference.",
+            )
+            .into_response()
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(app.front.clone(), gate::guard))

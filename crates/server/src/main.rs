@@ -1,31 +1,31 @@
-//! The binary `everturn`: a server for conversations with AI agents that never loses a turn, and its command line.
+//! The binary `everturn`: a self-hosted server for AI agent sessions that never loses a turn, and its command line.
 //!
-//! | file | question |
+//! | file | contents |
 //! | --- | --- |
-//! | `cli.rs`, `cli/` | what can be asked on the command line? |
-//! | `config.rs`, `config/` | what can be set? |
-//! | `app.rs` | how are store, agent, hub and router put together? |
-//! | `models.rs`, `models/` | which models are offered, how is each asked, and does it answer? |
-//! | `settings.rs` | what can be changed while the server runs? |
-//! | `answering.rs` | with what does a run begin? |
-//! | `http.rs`, `http/` | what can be asked over HTTP, and who may? |
-//! | `people.rs` | where are the people of a server kept? |
-//! | `secret.rs`, `password.rs`, `throttle.rs` | what opens the gate, and how often may one be wrong? |
-//! | `passkeys.rs` | how does a device prove whose it is? |
-//! | `openid.rs`, `openid/` | how does a provider of identities say who somebody is? |
-//! | `ceremonies.rs` | what was begun with a browser, and is to be finished by it once? |
-//! | `device.rs` | what is a device called? |
-//! | `vault.rs` | how are secrets kept that the server uses? |
-//! | `redact.rs` | what is never written to the log of the process? |
-//! | `uploads.rs` | which files are on their way in? |
-//! | `export.rs`, `export/` | how does a session leave as a file? |
-//! | `housekeeping.rs` | what is removed when its time has come? |
-//! | `tasks.rs`, `upkeep.rs` | how are backups made and logs verified beside serving? |
-//! | `metrics.rs` | which figures does a server tell? |
-//! | `telemetry.rs` | what is a collector told? |
-//! | `supervisor.rs` | what is the supervisor of the machine told? |
-//! | `tls.rs` | by which certificate is the server known? |
-//! | `file.rs` | which files may only their owner read? |
+//! | `cli.rs`, `cli/` | the command line |
+//! | `config.rs`, `config/` | the configuration file and its environment variables |
+//! | `app.rs` | wiring of store, agent, hub and router |
+//! | `models.rs`, `models/` | model configuration, requests to providers, connection tests |
+//! | `settings.rs` | settings that owners change while the server runs |
+//! | `answering.rs` | setup of a run: model, instructions, tools |
+//! | `http.rs`, `http/` | the HTTP API and its permissions |
+//! | `people.rs` | access to the database of users |
+//! | `secret.rs`, `password.rs`, `throttle.rs` | tokens, passwords, limits on failed sign-ins |
+//! | `passkeys.rs` | passkeys |
+//! | `openid.rs`, `openid/` | sign-in with OpenID Connect |
+//! | `ceremonies.rs` | pending passkey and OpenID challenges |
+//! | `device.rs` | device names |
+//! | `vault.rs` | encrypted secrets for the server's own use |
+//! | `redact.rs` | redaction of secrets in log lines |
+//! | `uploads.rs` | resumable uploads |
+//! | `export.rs`, `export/` | export of sessions to files |
+//! | `housekeeping.rs` | expiry of trash and unused uploads |
+//! | `tasks.rs`, `upkeep.rs` | backup and verification while the server runs |
+//! | `metrics.rs` | metrics |
+//! | `telemetry.rs` | OpenTelemetry export |
+//! | `supervisor.rs` | systemd notifications |
+//! | `tls.rs` | TLS certificates |
+//! | `file.rs` | private files |
 
 mod answering;
 mod app;
@@ -65,19 +65,19 @@ use std::process::ExitCode;
 use clap::Parser;
 use tikv_jemallocator::Jemalloc;
 
-/// Returns freed memory to the system within seconds. The allocator of glibc keeps it after a burst of large answers.
+/// Returns freed memory to the system within seconds. After a burst of large answers, glibc's allocator would hold it.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
 const _: () = assert!(
     !fault::INJECTED || cfg!(debug_assertions),
-    "a shipped build has no crash points and no mutants: build it by itself, not with the whole workspace"
+    "release builds must not contain crash points or mutants; build the server crate alone, not the whole workspace"
 );
 
 fn main() -> ExitCode {
-    // What is written here is for nobody else's eyes.
+    // New files are private to this user.
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
-    // One TLS provider for everything; a second install only means that it is there.
+    // The only TLS provider. Installing it again fails, which is harmless.
     drop(rustls::crypto::ring::default_provider().install_default());
     let command = cli::Everturn::parse();
     cli::run(command)

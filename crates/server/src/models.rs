@@ -20,7 +20,7 @@ use crate::config::{ModelConfig, ProviderConfig, environment, micros};
 use crate::vault::{NamedSecret, Vault};
 
 pub(crate) use catalog::KnownModel;
-pub(crate) use listing::{KeyRejected, ListedModel, list};
+pub(crate) use listing::{KeyRejected, ListedModel, Listing, list};
 pub(crate) use offered::{ChangeError, NamedIn, NewKey, Offer, Offered, kept};
 pub(crate) use options::{HeaderConfig, ModelOptions, check as check_options};
 pub(crate) use presets::{PRESETS, Preset};
@@ -103,11 +103,12 @@ fn key_source(
 ) -> anyhow::Result<Option<Arc<dyn KeySource>>> {
     let key: Arc<dyn KeySource> = match (&config.key_env, &config.key_file, &config.key_secret) {
         (None, None, None) => return Ok(None),
-        (Some(variable), None, None) => {
-            Arc::new(ApiKey::new(environment(variable).with_context(|| format!("{variable} is not set"))?))
-        }
+        (Some(variable), None, None) => Arc::new(ApiKey::new(
+            environment(variable).with_context(|| format!("environment variable `{variable}` is not set"))?,
+        )),
         (None, Some(path), None) => {
-            let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("failed to read {}", path.display()))?;
             Arc::new(ApiKey::new(text.trim()))
         }
         (None, None, Some(name)) => {
@@ -116,7 +117,7 @@ fn key_source(
                 .clone();
             Arc::new(NamedSecret { vault, name: name.clone() })
         }
-        _ => bail!("give one of `key_env`, `key_file` and `key_secret`"),
+        _ => bail!("set only one of `key_env`, `key_file` and `key_secret`"),
     };
     Ok(Some(key))
 }
@@ -160,16 +161,18 @@ fn outgoing(config: &ModelConfig) -> anyhow::Result<Outgoing> {
     Ok(Outgoing::with([config.url.as_str()], &options::client(config)?)?)
 }
 
-/// What a provider answers when it is asked for its models.
+/// A provider's reply to a request for its models.
 pub(crate) struct ProviderReply {
     pub(crate) status: u16,
     pub(crate) date: Option<String>,
+    /// What the reply says about the model; none if the status is not a success.
+    pub(crate) listing: Option<Listing>,
 }
 
-/// Asks a model's provider for its models.
+/// Requests the list of models from a model's provider.
 ///
 /// # Errors
-/// When it does not answer.
+/// Returns an error if the key is missing or the provider can't be reached.
 pub(crate) async fn ask_provider(
     config: &ModelConfig,
     vault: Option<&Arc<Vault>>,
@@ -180,7 +183,12 @@ pub(crate) async fn ask_provider(
         models_request(&outgoing(config)?, config, key.as_ref(), vault)?.timeout(patience).send().await?;
     let date =
         reply.headers().get(reqwest::header::DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
-    Ok(ProviderReply { status: reply.status().as_u16(), date })
+    let status = reply.status();
+    let listing = match status.is_success() {
+        true => Some(Listing::read(reply, config).await?),
+        false => None,
+    };
+    Ok(ProviderReply { status: status.as_u16(), date, listing })
 }
 
 fn wire(config: &ModelConfig) -> Wire {

@@ -69,7 +69,7 @@ impl Refusal {
 
 impl From<PeopleError> for Refusal {
     fn from(error: PeopleError) -> Self {
-        tracing::error!(%error, "a login could not be kept");
+        tracing::error!(%error, "failed to save login");
         Self::Unavailable
     }
 }

@@ -22,17 +22,17 @@ const CEREMONY_MAX: Duration = Duration::from_secs(5 * 60);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PasskeyError {
     #[error(
-        "Passkeys belong to a name, and this page was opened by an address of numbers. Open it by name: localhost, or \
-         one of `hosts` in the configuration."
+        "Passkeys need a host name, but this page was opened by its IP address. Use localhost or a name from \
+         `hosts` in the configuration."
     )]
     NoName,
-    #[error("It took longer than {} minutes, or was finished before. Begin again.", CEREMONY_MAX.as_secs() / 60)]
+    #[error("The request expired after {} minutes or was already used. Start again.", CEREMONY_MAX.as_secs() / 60)]
     Over,
-    #[error("The passkey is not as it should be: {0}.")]
+    #[error("The passkey couldn't be verified: {0}.")]
     Wrong(#[from] WebauthnError),
-    #[error("Nobody has this passkey.")]
+    #[error("This passkey isn't registered here.")]
     Unknown,
-    #[error("write down the passkey: {0}")]
+    #[error("failed to encode passkey: {0}")]
     Unreadable(#[from] serde_json::Error),
     #[error(transparent)]
     People(#[from] PeopleError),

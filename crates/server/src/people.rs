@@ -20,8 +20,8 @@ pub(crate) const NAME_MAX: usize = 80;
 /// # Errors
 /// When they cannot be read.
 pub(crate) fn open(directory: &DataDirectory) -> anyhow::Result<People> {
-    let people = People::open(directory, SystemClock.now()).context("open the file of people")?;
-    take_over(&people, &directory.path().join("tokens.toml")).context("take over tokens.toml")?;
+    let people = People::open(directory, SystemClock.now()).context("failed to open people.db")?;
+    take_over(&people, &directory.path().join("tokens.toml")).context("failed to import tokens.toml")?;
     Ok(people)
 }
 
@@ -98,5 +98,5 @@ fn take_over(people: &People, path: &Path) -> anyhow::Result<()> {
 /// When there is none.
 pub(crate) fn named(people: &People, name: &str) -> anyhow::Result<store::people::User> {
     let found = people.by_name(name)?.ok_or(PeopleError::UnknownUser);
-    Ok(found.with_context(|| format!("look for `{name}`"))?.0)
+    Ok(found.with_context(|| format!("failed to find the user `{name}`"))?.0)
 }

@@ -9,17 +9,17 @@ use utoipa::ToSchema;
 /// A quarter of an hour, one every five seconds.
 const SAMPLES_MAX: usize = 180;
 
-/// A few figures at a moment.
+/// Metrics at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub(crate) struct Sample {
     pub(crate) at: i64,
     pub(crate) open_runs: u64,
-    /// How far lists and search are behind the logs.
+    /// How far the session list and search lag behind the logs.
     pub(crate) lag_micros: i64,
-    /// How long commits took, with the sync, over the last minute.
+    /// Commit latency over the last minute, including the sync.
     pub(crate) sync_p50_micros: u64,
     pub(crate) sync_p99_micros: u64,
-    /// Answers that ended since the start.
+    /// Answers completed since the server started.
     pub(crate) answers: u64,
 }
 

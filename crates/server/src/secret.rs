@@ -1,17 +1,17 @@
-//! Secrets that open the gate: random, shown once, kept only as hashes.
+//! Secrets of callers, such as API tokens: random, shown once and stored only as hashes.
 
 use sha2::{Digest, Sha256};
 
-/// Random bytes of a secret.
+/// Number of random bytes in a secret.
 const RANDOM_BYTES: usize = 32;
 
-/// What a secret is for. Each kind begins with its own letters, so that one in the wrong place is recognised.
+/// The purpose of a secret. Each kind has its own prefix, so a misplaced secret can be recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SecretKind {
     Token,
     Login,
     Share,
-    /// What a browser keeps while it is at a provider of identities.
+    /// Ties a sign-in at an identity provider to the browser that started it.
     Browser,
 }
 
@@ -25,17 +25,17 @@ impl SecretKind {
         }
     }
 
-    /// Whether a text can be such a secret at all.
+    /// Whether a text has the form of such a secret.
     pub(crate) fn fits(self, text: &str) -> bool {
         text.strip_prefix(self.prefix()).is_some_and(|rest| {
             rest.len() == RANDOM_BYTES * 2 && rest.bytes().all(|byte| byte.is_ascii_hexdigit())
         })
     }
 
-    /// A new secret, which is given once, here, and what is kept of it.
+    /// Creates a secret. Returns it with its hash.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// Returns an error if the system can't provide random bytes.
     pub(crate) fn make(self) -> Result<(String, [u8; 32]), getrandom::Error> {
         let mut random = [0; RANDOM_BYTES];
         getrandom::fill(&mut random)?;
@@ -46,7 +46,7 @@ impl SecretKind {
     }
 }
 
-/// What is kept of a secret. Secrets are random and long, so that a plain hash cannot be turned back.
+/// Returns the hash of a secret. Secrets are long and random, so an unsalted hash can't be reversed.
 pub(crate) fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }

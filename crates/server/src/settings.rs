@@ -1,4 +1,5 @@
-//! What owners may change while the server runs: what was set there goes before the file, and the environment before both.
+//! Settings that owners can change while the server runs. They override the configuration file; the environment overrides
+//! both.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -12,16 +13,16 @@ use utoipa::ToSchema;
 
 use crate::config::{self, AfterInterruptionConfig, Config};
 
-/// The values at one moment.
+/// A snapshot of the settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = SettingsValues)]
 pub(crate) struct Values {
     pub(crate) after_interruption: AfterInterruptionConfig,
-    /// An interrupted run resumes by itself only if its last output is at most this many seconds old; 0 for never.
+    /// Maximum age in seconds of an interrupted run's last output for the run to resume automatically; 0 for never.
     pub(crate) resume_within_seconds: u64,
-    /// Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
+    /// Days until a session in the trash is deleted permanently; 0 for never.
     pub(crate) trash_days: u32,
-    /// What the model is told before every session.
+    /// The system prompt for every session.
     pub(crate) instructions: Option<String>,
 }
 
@@ -35,7 +36,7 @@ impl Values {
     }
 }
 
-/// What is to be changed; what is none stays as it is.
+/// A change of settings. Fields that are `None` keep their values.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
     pub(crate) after_interruption: Option<AfterInterruptionConfig>,
@@ -44,32 +45,32 @@ pub(crate) struct Change {
     pub(crate) instructions: Option<Option<String>>,
 }
 
-/// Why nothing was changed.
+/// Why a change was rejected. A rejected change has no effect.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChangeError {
-    #[error("`{0}` is set in the environment of the server")]
+    #[error("`{0}` is set in the server's environment and can't be changed here")]
     InEnvironment(&'static str),
     #[error(transparent)]
     People(#[from] PeopleError),
 }
 
-/// The values in force.
+/// The current settings.
 #[derive(Debug)]
 pub(crate) struct Settings {
     people: Arc<People>,
     in_environment: Vec<&'static str>,
     now: RwLock<Arc<Values>>,
-    /// What the hub looks at.
+    /// Shared with the hub.
     resume_policy: ResumePolicy,
-    /// One change after another.
+    /// Serializes changes.
     changing: Mutex<()>,
 }
 
 impl Settings {
-    /// What the configuration says, and what was set over it.
+    /// Combines the configuration with the saved settings.
     ///
     /// # Errors
-    /// When what was set cannot be read.
+    /// Returns an error if the saved settings can't be read.
     pub(crate) fn open(config: &Config, people: Arc<People>) -> Result<Self, PeopleError> {
         let kept = people.settings()?;
         let mut values = Values {
@@ -79,7 +80,7 @@ impl Settings {
             instructions: config.instructions.clone(),
         };
         for (name, text) in &kept {
-            // The environment goes first, and what a newer version set means nothing here.
+            // The environment overrides saved settings. Settings of newer versions are ignored.
             if config.in_environment.contains(&config::today(name)) {
                 continue;
             }
@@ -104,7 +105,7 @@ impl Settings {
         self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What nothing here can change.
+    /// The settings that the environment sets, so that they can't be changed.
     pub(crate) fn in_environment(&self) -> &[&'static str] {
         &self.in_environment
     }
@@ -113,10 +114,10 @@ impl Settings {
         self.resume_policy.clone()
     }
 
-    /// Changes what is named, all or none of it; kept, and in force when this answers.
+    /// Applies a change, all of it or nothing. The change is saved and in effect when this returns.
     ///
     /// # Errors
-    /// When the environment says one of them, or nothing could be kept.
+    /// Returns an error if the environment sets one of the fields, or if the change can't be saved.
     pub(crate) fn change(&self, by: By, change: Change) -> Result<(), ChangeError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.now();
@@ -148,17 +149,17 @@ impl Settings {
     }
 }
 
-/// Takes a value that was set, if it is one.
+/// Replaces a value by a saved one, if that is valid.
 fn take<T: DeserializeOwned>(value: &mut T, name: &str, text: &str) {
     match serde_json::from_str(text) {
         Ok(set) => *value = set,
         Err(error) => {
-            tracing::warn!(name, reason = %error, "a setting cannot be read; that of the file counts");
+            tracing::warn!(name, reason = %error, "saved setting is invalid, using the configuration file");
         }
     }
 }
 
-/// Sets a value, and notes it as one to keep if it is another than before.
+/// Sets a value, and adds it to the values to save if it changed.
 fn note<T: Serialize + PartialEq>(
     kept: &mut Vec<(&'static str, String)>,
     name: &'static str,
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(*settings.now(), set);
         let again = Settings::open(&config, people.clone()).unwrap();
         assert_eq!((again.now().as_ref(), again.resume_policy().get()), (&set, AfterInterruption::Wait));
-        // Nothing is told of a change that is none.
+        // A change to the same values adds no line to the audit log.
         let lines = people.audit(None, 10).unwrap().len();
         again.change(by_hand(), change.clone()).unwrap();
         assert_eq!(people.audit(None, 10).unwrap().len(), lines);

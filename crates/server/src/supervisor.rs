@@ -1,5 +1,4 @@
-//! What the supervisor of the machine is told: that the server is ready, that it stops, and that it is alive. Without one,
-//! as on a terminal, nobody is told anything.
+//! Notifies systemd when the server is ready, alive or stopping. Does nothing without a supervisor, as on a terminal.
 
 use std::time::Duration;
 
@@ -9,27 +8,27 @@ use session::{SessionId, UserId};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// Beyond the time that runs have, for closing the store.
+/// Time to close the store after the runs have finished.
 const CLOSING: Duration = Duration::from_secs(30);
 
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!(%error, "the supervisor could not be told");
+        tracing::warn!(%error, "failed to notify the supervisor");
     }
 }
 
-/// The server takes work.
+/// Reports that the server accepts requests.
 pub(crate) fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
-/// The server stops, and takes at most so long for it.
+/// Reports that the server is stopping, and how long that may take.
 pub(crate) fn stopping(drain: Duration) {
     let most = u32::try_from((drain + CLOSING).as_micros()).unwrap_or(u32::MAX);
     tell(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(most)]);
 }
 
-/// Says that the server is alive for as long as it is: a look at the store is answered. Also while it stops.
+/// Reports that the server is alive as long as the store answers, even while the server is stopping.
 pub(crate) async fn keep_alive(hub: Hub, stop: CancellationToken) {
     let Some(patience) = sd_notify::watchdog_enabled() else { return };
     let nobody = SessionId(Uuid::nil());

@@ -32,11 +32,11 @@ pub(crate) enum TaskKind {
 pub(crate) enum TaskState {
     Running,
     Done,
-    /// It could not be done, or what it looked at is not as it should be.
+    /// The task couldn't be completed, or it found damage.
     Failed,
 }
 
-/// Something that was asked for, and how far it is.
+/// A backup or integrity check, and its progress.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Task {
     task: Uuid,
@@ -45,14 +45,14 @@ pub(crate) struct Task {
     /// Microseconds since 1970.
     begun_at: i64,
     ended_at: Option<i64>,
-    /// How far it is, or what came of it, for a person.
+    /// The progress or result, as a sentence for people.
     told: String,
 }
 
 /// Why nothing was begun.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BeginError {
-    #[error("a task is going on; wait for its end")]
+    #[error("Another task is running. Wait until it has finished.")]
     Busy,
     #[error("{0}")]
     OnPostgres(String),
@@ -141,8 +141,8 @@ impl Tasks {
                 Ok(Ok(ended)) => ended,
                 Ok(Err(error)) => (TaskState::Failed, format!("{error:#}.")),
                 Err(error) => {
-                    tracing::error!(reason = %error, "a task ended in a way that nobody thought of");
-                    (TaskState::Failed, "It ended unexpectedly. Sessions are not touched by it.".to_owned())
+                    tracing::error!(reason = %error, "task panicked");
+                    (TaskState::Failed, "The task failed unexpectedly. Sessions were not changed.".to_owned())
                 }
             };
             tasks.change(task, |task| {
@@ -177,7 +177,7 @@ impl Tasks {
 
     fn look_through(&self, task: Uuid, user: UserId) -> Ended {
         let progress =
-            |done: u64, all: u64| self.tell(task, format!("Reading sessions: {}.", part(done, all)));
+            |done: u64, all: u64| self.tell(task, format!("Checking sessions: {}.", part(done, all)));
         // Half of the machine goes on serving.
         let workers = upkeep::workers().div_ceil(2);
         let found = sqlite::verify(&self.config.enter_shared()?, workers, &progress)?;
@@ -187,14 +187,14 @@ impl Tasks {
             found.sessions, found.entries, found.attachments
         );
         if found.troubles.is_empty() {
-            return Ok((TaskState::Done, format!("Read {read}. Everything is as it was written.")));
+            return Ok((TaskState::Done, format!("Checked {read}. No problems found.")));
         }
         let lines: Vec<String> = found.troubles.iter().take(TOLD).map(upkeep::line).collect();
         let more = found.troubles.len().saturating_sub(TOLD);
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let more = if more > 0 { format!("; {more} more") } else { String::new() };
         let told = format!(
-            "Read {read}, and found {} troubles: {}{more}. Stop the server and run `everturn repair`, or restore a \
-             backup.",
+            "Checked {read} and found {} problems: {}{more}. Stop the server and run `everturn repair`, or \
+             restore a backup.",
             found.troubles.len(),
             lines.join("; ")
         );
@@ -231,7 +231,7 @@ mod tests {
         let postgres = Config { postgres: Some("host=/run/postgresql".to_owned()), ..config.clone() };
         let elsewhere = Tasks::new(&postgres, people.clone());
         let refused = |begun: Result<Uuid, BeginError>| begun.unwrap_err().to_string();
-        assert!(refused(elsewhere.verify(UserId::FIRST)).contains("`verify` reads SQLite only"));
+        assert!(refused(elsewhere.verify(UserId::FIRST)).contains("`verify` works only with SQLite"));
         let tasks = Tasks::new(&config, people);
         let (go, waits) = mpsc::channel();
         let first = tasks

@@ -1,4 +1,4 @@
-//! What happens, told as spans to a collector that the operator named, by OpenTelemetry. Off unless it is set.
+//! Exports spans to an OpenTelemetry collector. Off by default.
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,19 +21,19 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::config::TelemetryConfig;
 
-/// How long a collector has for one batch. What it does not take is dropped: nobody waits for it.
+/// Timeout for one batch. Batches that the collector does not accept in time are dropped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Spans on their way to the collector.
+/// The exporter of spans.
 pub(crate) struct Telemetry(SdkTracerProvider);
 
 impl Telemetry {
-    /// Begins to tell.
+    /// Starts the export.
     ///
     /// # Errors
-    /// When the address cannot be used.
+    /// Returns an error if the endpoint is invalid.
     pub(crate) fn start(config: &TelemetryConfig) -> anyhow::Result<Self> {
-        let outgoing = Outgoing::new([config.endpoint.as_str()]).context("`telemetry.endpoint`")?;
+        let outgoing = Outgoing::new([config.endpoint.as_str()]).context("invalid `telemetry.endpoint`")?;
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(Collector { outgoing, runtime: Handle::current() })
@@ -41,12 +41,12 @@ impl Telemetry {
             .with_endpoint(format!("{}/v1/traces", config.endpoint.trim_end_matches('/')))
             .with_timeout(PATIENCE)
             .build()
-            .context("`telemetry.endpoint`")?;
+            .context("invalid `telemetry.endpoint`")?;
         let resource = Resource::builder_empty().with_service_name("everturn").build();
         Ok(Self(SdkTracerProvider::builder().with_resource(resource).with_batch_exporter(exporter).build()))
     }
 
-    /// Takes spans alone: the lines of the log are for the operator's own eyes.
+    /// Returns a layer that exports spans only. Log lines stay on this machine.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
@@ -55,18 +55,18 @@ impl Telemetry {
         tracing_opentelemetry::layer().with_tracer(self.0.tracer("everturn")).with_filter(told)
     }
 
-    /// Tells what is left.
+    /// Exports the remaining spans.
     pub(crate) fn end(&self) {
         if let Err(error) = self.0.shutdown_with_timeout(PATIENCE) {
-            tracing::warn!(%error, "the collector was not told everything");
+            tracing::warn!(%error, "failed to export all spans");
         }
     }
 }
 
-/// The collector, reached by the one client for everything that is fetched.
+/// Sends batches with the egress client.
 struct Collector {
     outgoing: Outgoing,
-    /// Batches are sent from a thread of their own, which has no runtime.
+    /// The exporter sends from its own thread, which has no runtime.
     runtime: Handle,
 }
 
@@ -89,7 +89,7 @@ impl HttpClient for Collector {
         let built = self.outgoing.request(reqwest::Method::POST, &request.uri().to_string());
         let _entered = self.runtime.enter();
         crate::spawn::spawn(async move {
-            // Whoever waited for the answer may be gone.
+            // The exporter may have stopped waiting.
             drop(answer.send(send(built, request).await));
         });
         Box::pin(async move { answered.await? })

@@ -24,7 +24,7 @@ pub(crate) fn can_be_verified(config: &Config) -> Result<(), String> {
     match config.postgres {
         None => Ok(()),
         Some(_) => Err(
-            "sessions are on PostgreSQL; every read checks the chain there, and `verify` reads SQLite only"
+            "`verify` works only with SQLite. Sessions in PostgreSQL are checked each time they are read."
                 .to_owned(),
         ),
     }
@@ -52,7 +52,7 @@ pub(crate) fn line(trouble: &Trouble) -> String {
     let Trouble { session, kind, what } = trouble;
     let whose = session.map_or_else(|| "-".to_owned(), |session| session.to_string());
     let intact = match kind {
-        TroubleKind::Damaged { intact } => format!(" (whole up to entry {intact})"),
+        TroubleKind::Damaged { intact } => format!(" (intact up to entry {intact})"),
         _ => String::new(),
     };
     format!("{} {whose} {what}{intact}", kind.as_str())
@@ -72,7 +72,7 @@ pub(crate) fn place(data: &Path, named: &str) -> anyhow::Result<PathBuf> {
     let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     let too_long = named.len() > PLACE_BYTES_MAX;
     if too_long || !path.is_absolute() || !plain || named.contains('\0') || path.parent().is_none() {
-        bail!("Name a folder of the server by its whole path, from `/` on and without `..`.");
+        bail!("Enter the absolute path of a folder on the server, starting with `/` and without `..`.");
     }
     // As the system sees it, whatever leads there.
     let there = path.ancestors().find_map(|folder| {
@@ -81,12 +81,10 @@ pub(crate) fn place(data: &Path, named: &str) -> anyhow::Result<PathBuf> {
     });
     let data = data.canonicalize()?;
     if there.is_none_or(|there| there.starts_with(&data)) {
-        bail!("The folder is inside the data directory, which it is to be a copy of. Name another.");
+        bail!("The folder is inside the data directory. Choose one outside of it.");
     }
     if backup::is_taken(&path) {
-        bail!(
-            "There is something in the folder already, and nothing is written over. Name a new or an empty one."
-        );
+        bail!("The folder isn't empty, and backups never overwrite files. Choose a new or empty one.");
     }
     Ok(path)
 }

@@ -26,7 +26,7 @@ const KEPT_MICROS: i64 = 24 * 3_600 * 1_000_000;
 /// Files that are handed over at once: each is in memory as a whole for a moment.
 const FINISHING_MAX: usize = 2;
 
-/// How far an upload is.
+/// The progress of an upload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Upload {
     pub(crate) length: u64,

@@ -1,4 +1,4 @@
-//! Secrets that the server uses: sealed where they are kept, opened only for whom they are meant.
+//! Secrets for the server's own use, such as provider API keys. They are stored encrypted.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,44 +8,46 @@ use anyhow::{Context, bail};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
-use store::people::{By, People};
+use store::people::{By, People, PeopleError};
 
 use crate::config::environment;
 use crate::file::write_private;
 
 const KEY_BYTES: usize = 32;
-/// The key, below the data directory, unless the supervisor brings it. It is in no backup.
+/// The encryption key, in the data directory unless the supervisor passes it as a credential. Never part of a backup.
 const KEY_FILE: &str = "secrets.key";
 
-/// Characters of a secret.
+/// Maximum length of a secret in bytes.
 const SECRET_MAX: usize = 10_000;
 
-/// Whether a secret can be kept by a name.
+/// Checks the name and the value of a secret.
 ///
 /// # Errors
-/// Why not.
+/// Returns the reason if either is invalid.
 pub(crate) fn check(name: &str, secret: &str) -> Result<(), &'static str> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if name.is_empty() || name.len() > 60 || !name.bytes().all(plain) {
-        return Err("The name of a secret has 1 to 60 letters, digits, `-`, `_` or `.`.");
+        return Err(
+            "A secret's name must be 1 to 60 characters long and can only contain letters, digits, `-`, `_` and `.`.",
+        );
     }
     if secret.is_empty() || secret.len() > SECRET_MAX || secret.chars().any(char::is_control) {
-        return Err("A secret has 1 to 10,000 visible characters.");
+        return Err("A secret must be 1 to 10,000 bytes long and can't contain control characters.");
     }
     Ok(())
 }
 
-/// Opens and seals.
+/// Encrypts and decrypts secrets.
 pub(crate) struct Vault {
     people: Arc<People>,
     key: LessSafeKey,
 }
 
 impl Vault {
-    /// Opens the vault of a data directory, and makes its key if there is none.
+    /// Opens the vault of a data directory. Creates the key if it does not exist.
     ///
     /// # Errors
-    /// When the key cannot be read or made.
+    /// Returns an error if the key can't be read or created.
     pub(crate) fn open(data: &Path, people: Arc<People>) -> anyhow::Result<Self> {
         let brought = environment("CREDENTIALS_DIRECTORY").map(|folder| Path::new(&folder).join(KEY_FILE));
         let path = brought.filter(|path| path.exists()).unwrap_or_else(|| data.join(KEY_FILE));
@@ -55,53 +57,64 @@ impl Vault {
                 let mut random = Zeroizing::new([0; KEY_BYTES]);
                 getrandom::fill(random.as_mut())?;
                 let text = Zeroizing::new(session::hex(&*random));
-                write_private(&path, text.as_bytes()).with_context(|| format!("write {}", path.display()))?;
+                write_private(&path, text.as_bytes())
+                    .with_context(|| format!("failed to write {}", path.display()))?;
                 text
             }
-            Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
+            Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
         };
         let digits = text.trim();
         let pairs = (0..KEY_BYTES).map(|at| digits.get(at * 2..at * 2 + 2));
         let bytes: Option<Vec<u8>> = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect();
         let bytes = bytes.filter(|_| digits.len() == KEY_BYTES * 2).map(Zeroizing::new);
-        let Some(bytes) = bytes else { bail!("{} does not hold {KEY_BYTES} bytes as hex", path.display()) };
+        let Some(bytes) = bytes else {
+            bail!("{} must contain {KEY_BYTES} bytes in hexadecimal", path.display())
+        };
         let key = UnboundKey::new(&CHACHA20_POLY1305, &bytes)
-            .map_err(|_| anyhow::anyhow!("the key is unusable"))?;
+            .map_err(|_| anyhow::anyhow!("the encryption key is invalid"))?;
         Ok(Self { people, key: LessSafeKey::new(key) })
     }
 
-    /// Keeps a secret.
+    /// Saves a secret.
     ///
     /// # Errors
-    /// When it could not be kept.
+    /// Returns an error if it can't be saved.
     pub(crate) fn keep(&self, by: By, name: &str, secret: &str) -> anyhow::Result<()> {
         Ok(self.people.keep_sealed(by, name, &self.seal(name, secret)?)?)
     }
 
-    /// A secret as it can be kept by a name.
+    /// Encrypts a secret for this name.
     ///
     /// # Errors
-    /// When it cannot be sealed.
+    /// Returns an error if encryption fails.
     pub(crate) fn seal(&self, name: &str, secret: &str) -> anyhow::Result<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce)?;
         let mut sealed = secret.as_bytes().to_vec();
-        // Its name is sealed with it: one secret cannot be put in the place of another.
+        // The name is authenticated too, so one secret can't replace another.
         self.key
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(name), &mut sealed)
-            .map_err(|_| anyhow::anyhow!("the secret could not be sealed"))?;
+            .map_err(|_| anyhow::anyhow!("failed to encrypt the secret"))?;
         Ok([&nonce, sealed.as_slice()].concat())
     }
 
-    /// A secret, for whom it is meant.
+    /// Returns whether a secret has this name.
     ///
     /// # Errors
-    /// When there is none by that name, or the key does not open it.
+    /// Returns an error if the secrets can't be read.
+    pub(crate) fn has(&self, name: &str) -> Result<bool, PeopleError> {
+        Ok(self.people.sealed(name)?.is_some())
+    }
+
+    /// Decrypts a secret.
+    ///
+    /// # Errors
+    /// Returns an error if no secret has this name, or the key can't decrypt it.
     pub(crate) fn plain(&self, name: &str) -> Result<SecretString, String> {
-        let set = format!("`everturn secret set {name}` keeps one");
-        let failed = |error: store::people::PeopleError| error.to_string();
+        let set = format!("run `everturn secret set {name}`");
+        let failed = |error: PeopleError| error.to_string();
         let sealed = self.people.sealed(name).map_err(failed)?;
-        let sealed = sealed.ok_or_else(|| format!("there is no secret `{name}`; {set}"))?;
+        let sealed = sealed.ok_or_else(|| format!("secret `{name}` is not set; {set}"))?;
         let unsealed = sealed.split_first_chunk::<NONCE_LEN>().and_then(|(nonce, sealed)| {
             let mut sealed = Zeroizing::new(sealed.to_vec());
             let nonce = Nonce::assume_unique_for_key(*nonce);
@@ -110,16 +123,16 @@ impl Vault {
         });
         unsealed
             .map(SecretString::from)
-            .ok_or_else(|| format!("`{KEY_FILE}` does not open the secret `{name}`; {set}"))
+            .ok_or_else(|| format!("secret `{name}` can't be decrypted with `{KEY_FILE}`; {set}"))
     }
 
-    /// A secret as the key of a provider of models.
+    /// Decrypts a secret that is a provider's API key.
     pub(crate) fn secret(&self, name: &str) -> Result<ApiKey, String> {
         self.plain(name).map(|secret| ApiKey::new(secret.expose_secret()))
     }
 }
 
-/// A secret by its name, looked up whenever it is needed.
+/// A secret that is looked up by name each time it is used.
 pub(crate) struct NamedSecret {
     pub(crate) vault: Arc<Vault>,
     pub(crate) name: String,
@@ -147,12 +160,12 @@ mod tests {
         assert!(vault.secret("one").unwrap_err().contains("everturn secret set one"));
         vault.keep(by_hand(), "one", "sk-canary-0123456789").unwrap();
         assert!(vault.secret("one").is_ok());
-        // Nobody who has the files of the people reads it.
+        // The files contain it in no readable form.
         for file in std::fs::read_dir(data.path()).unwrap() {
             let bytes = std::fs::read(file.unwrap().path()).unwrap();
             assert!(!bytes.windows(6).any(|window| window == b"canary"));
         }
-        // Not by another name, and not with another key.
+        // It can't be decrypted under another name or with another key.
         let sealed = people.sealed("one").unwrap().unwrap();
         people.keep_sealed(by_hand(), "two", &sealed).unwrap();
         assert!(vault.secret("two").is_err());

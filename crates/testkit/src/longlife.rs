@@ -366,8 +366,8 @@ impl Life {
         let panics = log.matches("panicked").count();
         report.line("longlife.panics", panics, 0, panics == 0);
         let (deaths, off) = (
-            log.matches("the store is not written to any more").count(),
-            log.matches("search is off").count(),
+            log.matches("write failed, store is read-only").count(),
+            log.matches("search disabled until").count(),
         );
         report.note(&format!("the store died {deaths} times and search {off} times, and both came back"));
         log.lines().filter(|line| line.contains("damaged")).take(5).for_each(|line| report.note(line));

@@ -1,4 +1,4 @@
-//! Copies the data directory while the server runs, and makes one of a copy.
+//! Backs up and restores the data directory.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,11 +21,14 @@ pub(crate) fn make(config: &Config, to: &Path) -> anyhow::Result<ExitCode> {
     upkeep::note_backup(&people::open(&directory)?, by_hand(), to)?;
     say(&format!("backup {} {}\n", to.display(), summary(&made)))?;
     if made.attachments_gone > 0 {
-        remark(&format!("{} attachments were erased while it was made.", made.attachments_gone));
+        remark(&format!(
+            "Attachments deleted during the backup, and not included: {}.",
+            made.attachments_gone
+        ));
     }
     if made.attachments_damaged > 0 {
         remark(&format!(
-            "The backup lacks {} attachments that are missing or damaged. Run `everturn verify` to list them.",
+            "Missing or damaged attachments, not included: {}. Run `everturn verify` to list them.",
             made.attachments_damaged
         ));
     }
@@ -45,18 +48,18 @@ pub(crate) fn restore(config: &Config, from: &Path) -> anyhow::Result<ExitCode> 
     let on_postgres = config.postgres.is_some();
     ensure!(
         !(has_sessions && on_postgres),
-        "the backup contains sessions, but `postgres` is set; nothing was changed"
+        "the backup contains sessions, but `postgres` is set; nothing was restored"
     );
     ensure!(
         has_sessions || on_postgres,
-        "the backup contains no sessions, but `postgres` is not set; nothing was changed"
+        "the backup contains no sessions, but `postgres` is not set; nothing was restored"
     );
     let mut random = [0; 2];
     getrandom::fill(&mut random)?;
     let mut meter = Meter::default();
     let mut progress = |what: &str, done: u64, all: u64| meter.show(what, done, all);
-    let manifest =
-        backup::restore(from, &config.data, u16::from_le_bytes(random), &mut progress).context("restore")?;
+    let manifest = backup::restore(from, &config.data, u16::from_le_bytes(random), &mut progress)
+        .context("failed to restore")?;
     people::open(&config.enter()?)?.note(by_hand(), "restored", &from.display().to_string())?;
     say(&format!("restored {} {}\n", config.data.display(), summary(&manifest)))?;
     if config.postgres.is_some() {

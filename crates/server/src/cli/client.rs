@@ -1,4 +1,4 @@
-//! A client of the API, as any other program could be one: keys on what it posts, a cursor on what it reads.
+//! A client of the public API: posts with idempotency keys, and reads streams with a cursor.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use uuid::Uuid;
 use crate::config::{Config, config_directory, environment};
 use crate::cursor::Cursor;
 
-/// Pause before the server is asked again.
+/// The first pause before a retry.
 const PAUSE: Duration = Duration::from_millis(300);
 const PAUSE_MAX: Duration = Duration::from_secs(3);
-/// Longest silence of a stream; the server's heartbeat comes well within it.
+/// Read timeout of a stream. The server sends heartbeats more often.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// Bytes of one event.
+/// Maximum size of one event in bytes.
 const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Talks to a server.
+/// A connection to a server's API.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
@@ -29,19 +29,19 @@ pub(crate) struct Client {
     token: String,
 }
 
-/// Why a request has no answer that can be used.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
-    /// It may or may not have arrived.
-    #[error("the server cannot be reached; `everturn serve` starts it ({0})")]
+    /// The server could not be reached, or the connection broke. The request may have been processed.
+    #[error("can't reach the server; start it with `everturn serve` ({0})")]
     Away(String),
-    /// The server said no.
+    /// The server rejected the request.
     #[error("{detail}")]
     Problem { status: StatusCode, code: String, detail: String },
 }
 
 impl ApiError {
-    /// Whether asking again may help.
+    /// Whether a retry may succeed.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Away(_) => true,
@@ -59,23 +59,25 @@ pub(crate) struct Event {
 }
 
 impl Client {
-    /// A client with the token of the environment, or the one that was saved.
+    /// Creates a client with the token from the environment, or with the saved one.
     ///
     /// # Errors
-    /// When there is none.
-    #[expect(clippy::disallowed_methods, reason = "it speaks to our own server, which its caller named")]
+    /// Returns an error if there is no token.
+    #[expect(clippy::disallowed_methods, reason = "it connects to the server that the user named")]
     pub(crate) fn new(url: Option<String>, config: &Config) -> anyhow::Result<Self> {
         let saved = || std::fs::read_to_string(config_directory().join("token")).ok();
         let token = environment("EVERTURN_TOKEN").or_else(saved);
         let Some(token) = token else {
-            bail!("no token: set EVERTURN_TOKEN to one, or save a new one with `everturn token new --save`");
+            bail!(
+                "no API token; set EVERTURN_TOKEN, or create and save a token with `everturn token new --save`"
+            );
         };
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_MAX)
             .read_timeout(SILENCE_MAX)
             .no_proxy()
             .build()
-            .context("make an HTTP client")?;
+            .context("failed to create an HTTP client")?;
         let url = url.unwrap_or_else(|| config.url());
         Ok(Self { http, url: url.trim_end_matches('/').to_owned(), token: token.trim().to_owned() })
     }
@@ -84,7 +86,7 @@ impl Client {
         self.http.request(method, format!("{}/api/v1{path}", self.url)).bearer_auth(&self.token)
     }
 
-    /// Asks once.
+    /// Sends a request, without retries.
     pub(crate) async fn ask(
         &self,
         method: Method,
@@ -119,10 +121,10 @@ impl Client {
         Err(problem(status, &value))
     }
 
-    /// Asks for something long, which is read as it comes.
+    /// Sends a request and returns the response, whose body is streamed.
     ///
     /// # Errors
-    /// When the server says no.
+    /// Returns an error if the server can't be reached or rejects the request.
     pub(crate) async fn read(&self, path: &str) -> Result<reqwest::Response, ApiError> {
         let away = |error: reqwest::Error| ApiError::Away(error.without_url().to_string());
         let reply = self.request(Method::GET, path).send().await.map_err(away)?;
@@ -134,10 +136,10 @@ impl Client {
         Err(problem(status, &serde_json::from_str(&text).unwrap_or_default()))
     }
 
-    /// Makes a session under an id of our own, so that asking again makes no second one.
+    /// Creates a session. The client chooses its ID, so that a retry creates no second session.
     ///
     /// # Errors
-    /// When the server says no.
+    /// Returns an error if the server can't be reached or rejects the request.
     pub(crate) async fn create(&self) -> anyhow::Result<Uuid> {
         let session = SystemClock.session_id().0;
         let body = json!({ "id": session });
@@ -145,7 +147,7 @@ impl Client {
         loop {
             match self.ask(Method::POST, "/sessions", Some(&body)).await {
                 Ok(_) => return Ok(session),
-                // An earlier try arrived after all.
+                // An earlier attempt succeeded.
                 Err(ApiError::Problem { code, .. }) if code == "session_exists" && pause.tries > 0 => {
                     return Ok(session);
                 }
@@ -155,10 +157,10 @@ impl Client {
         }
     }
 
-    /// Posts a message and asks until it is known to be kept.
+    /// Posts a message. Retries until the server confirms that the message is saved.
     ///
     /// # Errors
-    /// When the server says no.
+    /// Returns an error if the server rejects the message.
     pub(crate) async fn post(&self, session: Uuid, text: &str, mode: &str) -> Result<Value, ApiError> {
         let key = SystemClock.session_id().0.to_string();
         let body = json!({ "text": text, "mode": mode });
@@ -172,10 +174,10 @@ impl Client {
         }
     }
 
-    /// Follows a session from a cursor on, once; the reader is given back what to do when it ends.
+    /// Streams the events of a session after a cursor. Does not reconnect when the stream ends.
     ///
     /// # Errors
-    /// When the stream cannot be had.
+    /// Returns an error if the server can't be reached or rejects the request.
     pub(crate) async fn follow(&self, session: Uuid, after: Cursor) -> Result<Events, ApiError> {
         let request = self.request(Method::GET, &format!("/sessions/{session}/events?after={after}"));
         let reply = request.send().await.map_err(|error| ApiError::Away(error.without_url().to_string()))?;
@@ -193,11 +195,11 @@ fn problem(status: StatusCode, value: &Value) -> ApiError {
     ApiError::Problem {
         status,
         code: value["code"].as_str().unwrap_or_default().to_owned(),
-        detail: detail.map_or_else(|| format!("the server answered {status}"), str::to_owned),
+        detail: detail.map_or_else(|| format!("the server responded with {status}"), str::to_owned),
     }
 }
 
-/// Pauses that grow.
+/// Exponential backoff.
 #[derive(Debug, Default)]
 pub(crate) struct Pause {
     pub(crate) tries: u32,
@@ -219,7 +221,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// The next event; nothing when the connection ended, for whatever reason. Half an event is none.
+    /// Returns the next complete event, or `None` once the connection has ended.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(end) = self.waiting.windows(2).position(|bytes| bytes == b"\n\n") {
@@ -234,7 +236,7 @@ impl Events {
     }
 }
 
-/// Our server writes one field a line.
+/// Parses an event. The server writes each field on one line.
 fn parse(text: &str) -> Event {
     let mut event = Event::default();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! Looks whether everything is set up well, and says what to do where it is not.
+//! Checks configuration, disk, store, models and clock, and suggests fixes.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -15,52 +15,55 @@ use store::people::People;
 use store::sqlite::{self, OpenStoreError};
 
 use super::terminal::{plain, say};
-use crate::config::{Config, ModelConfig};
+use crate::config::{Config, ModelConfig, environment};
+use crate::models::{HeaderConfig, Listing};
 use crate::vault::Vault;
 use crate::{app, models};
 
-/// Syncs whose time is taken.
+/// Number of syncs to measure.
 const SYNCS: usize = 200;
-/// A disk that is faster than this either has memory that outlives the power, or does not sync.
+/// A disk with a faster median sync either has a power-safe cache or doesn't sync.
 const SYNC_HONEST: Duration = Duration::from_micros(40);
-/// A disk that is slower than this delays what people see.
+/// Slower syncs delay what users see.
 const SYNC_SLOW: Duration = Duration::from_millis(50);
 const FREE_MIN: u64 = 1024 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How far clocks may be apart.
+/// Tolerated difference between the clocks of this machine and of a provider.
 const CLOCK_SECONDS_MAX: i64 = 5;
+const FAILED: &str = "doctor found problems\n";
 
-/// What one look says.
+/// The result of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Ok,
-    Careful,
-    Wrong,
+    Warning,
+    Error,
 }
 
-/// The looks so far.
+/// Prints the result of each check and counts the errors.
 #[derive(Debug, Default)]
 struct Report {
-    wrong: usize,
+    errors: usize,
 }
 
 impl Report {
     fn line(&mut self, what: &str, found: &str, verdict: Verdict, advice: &str) -> anyhow::Result<()> {
         let (word, advice) = match verdict {
             Verdict::Ok => ("ok", ""),
-            Verdict::Careful => ("careful", advice),
-            Verdict::Wrong => ("wrong", advice),
+            Verdict::Warning => ("warning", advice),
+            Verdict::Error => ("error", advice),
         };
-        self.wrong += usize::from(verdict == Verdict::Wrong);
-        let gap = if advice.is_empty() { "" } else { ": " };
-        Ok(say(&format!("{what} {} {word}{gap}{advice}\n", plain(found)))?)
+        self.errors += usize::from(verdict == Verdict::Error);
+        let gap = if advice.is_empty() { "" } else { "; " };
+        Ok(say(&format!("{word:<7} {what}: {}{gap}{advice}\n", plain(found)))?)
     }
 }
 
 pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode> {
     let mut report = Report::default();
-    let there = if path.exists() { Verdict::Ok } else { Verdict::Wrong };
-    report.line("config", &path.display().to_string(), there, "`everturn init` writes it")?;
+    let path_verdict = if path.exists() { Verdict::Ok } else { Verdict::Error };
+    let advice = "the file doesn't exist; run `everturn init` to create it";
+    report.line("config", &path.display().to_string(), path_verdict, advice)?;
     let entered = config.enter_shared();
     directory(&mut report, &config.data)?;
     let data = config.data.clone();
@@ -70,53 +73,53 @@ pub(crate) async fn run(config: &Config, path: &Path) -> anyhow::Result<ExitCode
         Ok(entered) => entered,
         Err(error) => {
             let advice = "no database was changed; see \"Verifying and repairing\" in docs/operations.md";
-            report.line("store", &format!("{error:#}"), Verdict::Wrong, advice)?;
-            say("doctor found something wrong\n")?;
+            report.line("store", &format!("{error:#}"), Verdict::Error, advice)?;
+            say(FAILED)?;
             return Ok(ExitCode::FAILURE);
         }
     };
     if let Some(damage) = entered.damage_of_people()? {
-        report.line(
-            "people.db",
-            &damage,
-            Verdict::Wrong,
-            "restore a backup; `repair` can't mend this file",
-        )?;
-        say("doctor found something wrong\n")?;
+        let advice = "restore a backup; `everturn repair` can't fix this file";
+        report.line("people.db", &damage, Verdict::Error, advice)?;
+        say(FAILED)?;
         return Ok(ExitCode::FAILURE);
     }
     store(&mut report, config, entered.clone()).await?;
     let people = People::look(&entered)?.map(Arc::new);
     let login = people.as_ref().map_or(Ok(false), |people| people.has_login())?;
     let open = !config.listen.ip().is_loopback();
-    let verdict = if open && !login { Verdict::Wrong } else { Verdict::Ok };
-    report.line(
-        "login",
-        if login { "yes" } else { "no" },
-        verdict,
-        "`everturn user password owner` sets one",
-    )?;
+    let verdict = if open && !login { Verdict::Error } else { Verdict::Ok };
+    let advice =
+        "other machines can reach `listen`, but no user has a password; run `everturn user password owner`";
+    report.line("login", if login { "yes" } else { "no" }, verdict, advice)?;
     let (offered, vault) = models(&mut report, config, people)?;
-    let verdict = if offered.is_empty() { Verdict::Careful } else { Verdict::Ok };
-    let advice = "the server starts without one; add one under Settings, or `everturn init` asks for one";
+    let verdict = if offered.is_empty() { Verdict::Warning } else { Verdict::Ok };
+    let advice = "the server starts, but can't answer; add a model under Settings or as `[[models]]`";
     report.line("models", &offered.len().to_string(), verdict, advice)?;
-    for model in &offered {
-        provider(&mut report, model, vault.as_ref()).await?;
+    if let Some(name) = &config.background_model {
+        let is_offered = offered.iter().any(|model| model.name == *name);
+        let verdict = if is_offered { Verdict::Ok } else { Verdict::Warning };
+        let advice =
+            "no configured model has this name; the session's model writes titles and summaries instead";
+        report.line("background_model", name, verdict, advice)?;
     }
-    say(match report.wrong {
-        0 => "doctor ok\n",
-        _ => "doctor found something wrong\n",
-    })?;
-    Ok(if report.wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    for model in &offered {
+        if !misses_headers(&mut report, model, vault.as_ref())? {
+            provider(&mut report, model, vault.as_ref()).await?;
+        }
+    }
+    say(if report.errors == 0 { "doctor ok\n" } else { FAILED })?;
+    Ok(if report.errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Returns the models of the file and those that owners added, and the vault if they may need it.
+/// Returns the models from the file and from Settings, and the vault if they may need it.
 fn models(
     report: &mut Report,
     config: &Config,
     people: Option<Arc<People>>,
 ) -> anyhow::Result<(Vec<ModelConfig>, Option<Arc<Vault>>)> {
-    // Opening the vault creates its key, so open it only if a model may need a secret. Added models may have sealed options.
+    // Opening the vault creates its key, so open it only if a model may need a secret. Models from Settings may have
+    // encrypted options.
     let names_secret = |model: &ModelConfig| model.key_secret.is_some() || !model.headers.is_empty();
     let has_added =
         people.as_ref().map_or(Ok(false), |people| people.models().map(|added| !added.is_empty()))?;
@@ -130,10 +133,10 @@ fn models(
     };
     let mut offered: Vec<ModelConfig> = config.models.clone();
     for (added, options) in added {
-        // The file goes first.
+        // The file overrides Settings.
         if config.models.iter().all(|model| model.name != added.name) {
             if let Err(error) = options {
-                report.line("model_options", &added.name, Verdict::Wrong, &format!("{error:#}"))?;
+                report.line("model_options", &added.name, Verdict::Error, &format!("{error:#}"))?;
             }
             offered.push(added);
         }
@@ -143,27 +146,27 @@ fn models(
 
 fn directory(report: &mut Report, data: &Path) -> anyhow::Result<()> {
     let mode = fs::metadata(data)?.mode() & 0o777;
-    let private = if mode & 0o077 == 0 { Verdict::Ok } else { Verdict::Wrong };
-    let advice = format!("others can read it; `chmod 700 {}`", data.display());
+    let private = if mode & 0o077 == 0 { Verdict::Ok } else { Verdict::Error };
+    let advice = format!("other users have access; run `chmod 700 {}`", data.display());
     report.line("data", &format!("{} {mode:o}", data.display()), private, &advice)?;
     let disk = nix::sys::statvfs::statvfs(data)?;
     let free = disk.blocks_available() * disk.fragment_size();
-    let room = if free >= FREE_MIN { Verdict::Ok } else { Verdict::Careful };
-    let advice = "below 256 MiB runs pause until there is room again";
+    let room = if free >= FREE_MIN { Verdict::Ok } else { Verdict::Warning };
+    let advice = "below 256 MiB, runs pause until space is free; free up disk space";
     report.line("free_bytes", &free.to_string(), room, advice)?;
     let kind = statfs::statfs(data)?.filesystem_type();
     let (name, verdict) = match kind {
-        statfs::TMPFS_MAGIC => ("memory", Verdict::Wrong),
-        statfs::OVERLAYFS_SUPER_MAGIC => ("overlay", Verdict::Careful),
-        statfs::NFS_SUPER_MAGIC => ("network", Verdict::Careful),
+        statfs::TMPFS_MAGIC => ("memory", Verdict::Error),
+        statfs::OVERLAYFS_SUPER_MAGIC => ("overlay", Verdict::Warning),
+        statfs::NFS_SUPER_MAGIC => ("network", Verdict::Warning),
         _ => ("disk", Verdict::Ok),
     };
-    let advice = "sessions do not survive there for sure; put `data` on a disk of this machine";
+    let advice = "sessions may be lost on this file system; set `data` to a directory on a local disk";
     report.line("file_system", name, verdict, advice)
 }
 
-/// How long syncs of one page take, shortest first.
-#[expect(clippy::disallowed_methods, reason = "the time of a disk is taken in real time")]
+/// Measures syncs of one page. Returns their durations in ascending order.
+#[expect(clippy::disallowed_methods, reason = "measures a disk, so it needs real time")]
 fn syncs(data: &Path) -> anyhow::Result<Vec<Duration>> {
     let path = data.join("doctor.unfinished");
     let file = File::options().create(true).truncate(true).write(true).open(&path)?;
@@ -185,12 +188,12 @@ fn syncs(data: &Path) -> anyhow::Result<Vec<Duration>> {
 fn disk(report: &mut Report, data: &Path, times: &[Duration]) -> anyhow::Result<()> {
     let at = |part: usize| times.get(times.len() * part / 100).copied().unwrap_or_default();
     let (half, most) = (at(50), at(99));
-    let verdict = if half < SYNC_HONEST { Verdict::Careful } else { Verdict::Ok };
-    let advice = "too fast to reach a disk: unless it has memory that outlives the power, a power cut loses what was \
-                  acknowledged";
+    let verdict = if half < SYNC_HONEST { Verdict::Warning } else { Verdict::Ok };
+    let advice = "too fast for a disk; unless its cache survives a power loss, a power loss can delete acknowledged \
+                  messages";
     report.line("sync_p50_micros", &half.as_micros().to_string(), verdict, advice)?;
-    let verdict = if most > SYNC_SLOW { Verdict::Careful } else { Verdict::Ok };
-    let advice = format!("people wait for it; move {} to a faster disk", data.display());
+    let verdict = if most > SYNC_SLOW { Verdict::Warning } else { Verdict::Ok };
+    let advice = format!("slow syncs delay every message; move {} to a faster disk", data.display());
     report.line("sync_p99_micros", &most.as_micros().to_string(), verdict, &advice)
 }
 
@@ -199,48 +202,106 @@ async fn store(report: &mut Report, config: &Config, directory: DataDirectory) -
         let opened = app::open_postgres(url).await;
         let (found, verdict) = match &opened {
             Ok(_) => ("postgres".to_owned(), Verdict::Ok),
-            Err(error) => (format!("{error:#}"), Verdict::Wrong),
+            Err(error) => (format!("{error:#}"), Verdict::Error),
         };
-        return report.line("store", &found, verdict, "see `postgres` in the configuration");
+        return report.line("store", &found, verdict, "check `postgres` in the configuration");
     }
     let looked = tokio::task::spawn_blocking(move || sqlite::look(&directory)).await?;
     let (found, verdict, advice) = match looked {
         Ok(None) => ("in use by a server".to_owned(), Verdict::Ok, ""),
         Ok(Some(found)) => (found, Verdict::Ok, ""),
-        Err(OpenStoreError::Refused(why)) => (why, Verdict::Wrong, "start the version that made it"),
+        Err(OpenStoreError::Refused(why)) => (why, Verdict::Error, "use the version that created the store"),
         Err(error) => {
-            (error.to_string(), Verdict::Wrong, "`everturn verify` says more, `everturn repair` mends")
+            let advice = "run `everturn verify` for details, and `everturn repair` to fix it";
+            (error.to_string(), Verdict::Error, advice)
         }
     };
     report.line("store", &found, verdict, advice)
 }
 
+/// Reports header values that the model needs and lacks. Returns whether there are any.
+fn misses_headers(
+    report: &mut Report,
+    model: &ModelConfig,
+    vault: Option<&Arc<Vault>>,
+) -> anyhow::Result<bool> {
+    let what = format!("model {}", model.name);
+    let mut misses = false;
+    for (header, value) in &model.headers {
+        let (found, advice) = match value {
+            HeaderConfig::Value(_) => continue,
+            HeaderConfig::Variable { env } if environment(env).is_some() => continue,
+            HeaderConfig::Variable { env } => (
+                format!("the environment variable `{env}` for the header `{header}` is not set"),
+                format!("set `{env}` in the environment of the server"),
+            ),
+            HeaderConfig::Secret { secret } => {
+                let problem = match vault {
+                    Some(vault) if vault.has(secret)? => match vault.plain(secret) {
+                        Ok(_) => continue,
+                        Err(_) => "can't be decrypted",
+                    },
+                    _ => "is not set",
+                };
+                (
+                    format!("the secret `{secret}` for the header `{header}` {problem}"),
+                    format!("run `everturn secret set {secret}`"),
+                )
+            }
+        };
+        report.line(&what, &found, Verdict::Error, &advice)?;
+        misses = true;
+    }
+    Ok(misses)
+}
+
+/// Requests the provider's list of models, and reports the reply and the difference between the clocks.
 async fn provider(
     report: &mut Report,
     model: &ModelConfig,
     vault: Option<&Arc<Vault>>,
 ) -> anyhow::Result<()> {
     let what = format!("model {}", model.name);
-    let asked = models::ask_provider(model, vault, PATIENCE).await;
-    let reply = match asked {
+    if let Err(error) = models::configured_key(model, vault) {
+        return report.line(&what, &format!("{error:#}"), Verdict::Error, "");
+    }
+    let reply = match models::ask_provider(model, vault, PATIENCE).await {
         Ok(reply) => reply,
         Err(error) => {
-            let advice = "is it running, and is `url` right?";
-            return report.line(&what, &format!("{error:#}"), Verdict::Wrong, advice);
+            let advice = "check that the provider is running and that `url` is correct";
+            return report.line(&what, &format!("{error:#}"), Verdict::Error, advice);
         }
     };
-    let (verdict, advice) = match reply.status {
-        200..=299 => (Verdict::Ok, ""),
-        401 | 403 => (Verdict::Wrong, "its key is not accepted"),
-        404 | 405 => (Verdict::Careful, "it answers, but does not list its models"),
-        _ => (Verdict::Wrong, "it does not work at the moment"),
+    let (verdict, advice) = match (reply.listing, reply.status) {
+        (Some(Listing::Listed), _) => (Verdict::Ok, String::new()),
+        (Some(Listing::NotListed), _) => (
+            Verdict::Warning,
+            format!(
+                "the provider's list of models does not contain `{}`; check `model`",
+                plain(&model.model)
+            ),
+        ),
+        (Some(Listing::WebPage), _) => {
+            (Verdict::Error, "the reply is a web page, not a provider's API; check `url`".to_owned())
+        }
+        (Some(Listing::NoList), _) => {
+            (Verdict::Warning, "the reply is not a list of models; check `url`".to_owned())
+        }
+        (None, 401 | 403) => (Verdict::Error, "the provider rejected the key; check the key".to_owned()),
+        (None, 404 | 405) => {
+            (Verdict::Warning, "the provider does not list its models; check `url`".to_owned())
+        }
+        (None, 300..=399) => (Verdict::Error, "the address redirects elsewhere; check `url`".to_owned()),
+        (None, _) => {
+            (Verdict::Error, "the provider's API is not working; check `url`, or try again later".to_owned())
+        }
     };
-    report.line(&what, &format!("HTTP {}", reply.status), verdict, advice)?;
+    report.line(&what, &format!("HTTP {}", reply.status), verdict, &advice)?;
     let theirs = reply.date.and_then(|date| jiff::fmt::rfc2822::parse(&date).ok());
     if let Some(theirs) = theirs {
         let apart = theirs.timestamp().as_second() - SystemClock.now().0 / 1_000_000;
-        let verdict = if apart.abs() <= CLOCK_SECONDS_MAX { Verdict::Ok } else { Verdict::Careful };
-        let advice = "set the clock of this machine (`timedatectl set-ntp true`)";
+        let verdict = if apart.abs() <= CLOCK_SECONDS_MAX { Verdict::Ok } else { Verdict::Warning };
+        let advice = "set this machine's clock, for example with `timedatectl set-ntp true`";
         report.line("clock_seconds_apart", &apart.to_string(), verdict, advice)?;
     }
     Ok(())

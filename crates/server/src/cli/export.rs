@@ -1,4 +1,4 @@
-//! Writes sessions to files, or one to standard output.
+//! Exports sessions to files, or one session to standard output.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,19 @@ use super::client::Client;
 use super::terminal::{plain, remark};
 use crate::export::{Format, file_name};
 
-/// Write a session to a file: all its turns with every answer, also those that are out of sight.
+/// Export a session with all turns and answers, including hidden ones.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// The session; with `--all` it is left out.
+    /// The session to export; omit it with `--all`.
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     session: Option<Uuid>,
+    /// Format of the export.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// The file; standard output if left out.
+    /// Output file; standard output if omitted.
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     out: Option<PathBuf>,
-    /// Write every session, from every shelf, to a file of its own in this folder.
+    /// Export every session, including archive and trash, to its own file in this directory.
     #[arg(long, value_name = "DIR")]
     all: Option<PathBuf>,
 }
@@ -36,14 +37,14 @@ impl Export {
                 Some(file) => to_file(client, session, self.format, file).await?,
                 None => copy(client, session, self.format, &mut std::io::stdout().lock()).await?,
             },
-            (None, None) => bail!("name a session, or a folder with `--all`"),
+            (None, None) => bail!("specify a session, or a directory with `--all`"),
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
 async fn all(client: &Client, folder: &Path, format: Format) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+    std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut lines = Vec::new();
     for shelf in ["active", "archived", "trash"] {
         let mut before = String::new();
@@ -62,27 +63,27 @@ async fn all(client: &Client, folder: &Path, format: Format) -> anyhow::Result<(
     }
     let (count, mut failed) = (lines.len(), 0);
     for (at, (session, title)) in lines.into_iter().enumerate() {
-        // The name is made here: what a server says is no path.
+        // Don't trust the server with paths: build the file name here.
         let name = file_name(title.as_deref(), session, format);
         match to_file(client, session, format, &folder.join(&name)).await {
             Ok(()) => remark(&format!("{}/{count} {name}", at + 1)),
             Err(error) => {
                 failed += 1;
                 remark(&format!(
-                    "{}/{count} {session} was not written: {}",
+                    "{}/{count} failed to export {session}: {}",
                     at + 1,
                     plain(&error.to_string())
                 ));
             }
         }
     }
-    if failed > 0 { bail!("{failed} of {count} sessions were not written") } else { Ok(()) }
+    if failed > 0 { bail!("failed to export {failed} of {count} sessions") } else { Ok(()) }
 }
 
-/// A file stands for the whole session or does not stand there.
+/// Exports a session to a file. Creates the file only if the export is complete.
 async fn to_file(client: &Client, session: Uuid, format: Format, path: &Path) -> anyhow::Result<()> {
     let aside = path.with_extension("unfinished");
-    let told = || format!("write {}", path.display());
+    let told = || format!("failed to write {}", path.display());
     let mut file = std::fs::File::create(&aside).with_context(told)?;
     let copied = copy(client, session, format, &mut file).await;
     let kept = copied.and_then(|()| {
@@ -90,7 +91,7 @@ async fn to_file(client: &Client, session: Uuid, format: Format, path: &Path) ->
         std::fs::rename(&aside, path).with_context(told)
     });
     if kept.is_err() {
-        // What is half is of no use; that it cannot be removed changes nothing.
+        // A partial export is useless. Ignore cleanup errors.
         drop(std::fs::remove_file(&aside));
     }
     kept
@@ -99,7 +100,9 @@ async fn to_file(client: &Client, session: Uuid, format: Format, path: &Path) ->
 async fn copy(client: &Client, session: Uuid, format: Format, out: &mut impl Write) -> anyhow::Result<()> {
     let path = format!("/sessions/{session}/export?format={}", format.word());
     let mut reply = client.read(&path).await?;
-    while let Some(bytes) = reply.chunk().await.context("the export was cut off")? {
+    while let Some(bytes) =
+        reply.chunk().await.context("the connection closed before the export was complete")?
+    {
         out.write_all(&bytes)?;
     }
     Ok(out.flush()?)

@@ -1,4 +1,4 @@
-//! The messaging gateway of a running server: how it is, and who is let in.
+//! Manages the messaging gateway of a running server: status, senders and chats.
 
 use std::process::ExitCode;
 
@@ -11,25 +11,25 @@ use super::terminal::{plain, say};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Gateway {
-    /// Tell how the platforms are, and who is let in.
+    /// Show the status of each platform, pending replies and approved senders.
     Status,
-    /// List strangers who asked to be let in.
+    /// List senders who wait for approval.
     Pair,
-    /// Let the stranger in who was told this code.
+    /// Approve the sender with this pairing code.
     Approve { code: String },
-    /// Shut somebody out, by the platform's own id.
+    /// Remove an approved sender, by their ID on the platform.
     Remove { platform: String, peer: String },
-    /// Ask a platform who its account is there.
+    /// Test the connection to a platform and show the account's name.
     Test { platform: String },
-    /// List the chats that speak in your sessions.
+    /// List the chats that are bound to your sessions.
     Chats,
-    /// Suspend a chat: its next message begins a new session.
+    /// Suspend a chat: its next message starts a new session.
     Suspend { chat: String },
     /// Resume a chat: its next message continues in its session.
     Resume { chat: String },
     /// Bind a chat to another of your sessions: its next message continues there.
     Bind { chat: String, session: String },
-    /// Clear the mark that an interruption left on a chat.
+    /// Clear the interruption mark of a chat.
     Clear { chat: String },
 }
 
@@ -42,7 +42,7 @@ impl Gateway {
                 let peer =
                     client.ask(Method::POST, "/gateway/approve", Some(&json!({ "code": code }))).await?;
                 say(&format!(
-                    "{} ({}) is let in on {}\n",
+                    "approved {} ({}) on {}\n",
                     text(&peer, "name"),
                     text(&peer, "peer"),
                     text(&peer, "platform")
@@ -52,16 +52,16 @@ impl Gateway {
             Self::Remove { platform, peer } => {
                 let body = json!({ "platform": platform, "peer": peer });
                 client.ask(Method::POST, "/gateway/remove", Some(&body)).await?;
-                say(&format!("{peer} is shut out of {platform}\n"))?;
+                say(&format!("removed {peer} from {platform}\n"))?;
                 Ok(ExitCode::SUCCESS)
             }
             Self::Test { platform } => {
                 let tested = client.ask(Method::POST, &format!("/gateway/test/{platform}"), None).await?;
                 if let Some(account) = tested["account"].as_str() {
-                    say(&format!("{platform} knows this account as {}\n", plain(account)))?;
+                    say(&format!("{platform} is connected as {}\n", plain(account)))?;
                     return Ok(ExitCode::SUCCESS);
                 }
-                say(&format!("{platform} does not answer well: {}\n", text(&tested, "problem")))?;
+                say(&format!("{platform} is not working: {}\n", text(&tested, "problem")))?;
                 Ok(ExitCode::FAILURE)
             }
             Self::Chats => chats(client).await,
@@ -75,7 +75,7 @@ impl Gateway {
     }
 }
 
-/// A field that somebody else may have chosen, fit for a terminal.
+/// Returns a field as text that is safe for a terminal.
 fn text(value: &Value, name: &str) -> String {
     plain(value[name].as_str().unwrap_or_default())
 }
@@ -87,14 +87,14 @@ fn lines<'a>(value: &'a Value, name: &str) -> &'a [Value] {
 async fn status(client: &Client) -> anyhow::Result<ExitCode> {
     let told = client.ask(Method::GET, "/gateway", None).await?;
     if lines(&told, "platforms").is_empty() {
-        say("There is no platform. `docs/messaging.md` tells how to add one.\n")?;
+        say("No platforms. See docs/messaging.md for how to add one.\n")?;
         return Ok(ExitCode::SUCCESS);
     }
     for platform in lines(&told, "platforms") {
         let reason =
             platform["reason"].as_str().map_or(String::new(), |reason| format!(": {}", plain(reason)));
         say(&format!(
-            "{} ({}) {}{reason}; received {}, sent {}, sent again {}\n",
+            "{} ({}) {}{reason}; received {}, sent {}, resent {}\n",
             text(platform, "name"),
             text(platform, "kind"),
             text(platform, "state"),
@@ -103,10 +103,10 @@ async fn status(client: &Client) -> anyhow::Result<ExitCode> {
             platform["repeated"],
         ))?;
     }
-    say(&format!("sessions that owe an answer: {}\n", told["undelivered"]))?;
+    say(&format!("sessions with pending replies: {}\n", told["undelivered"]))?;
     for peer in lines(&told, "peers") {
         say(&format!(
-            "let in: {} ({}) on {}\n",
+            "approved: {} ({}) on {}\n",
             text(peer, "name"),
             text(peer, "peer"),
             text(peer, "platform")
@@ -114,7 +114,7 @@ async fn status(client: &Client) -> anyhow::Result<ExitCode> {
     }
     let waiting = lines(&told, "strangers").len();
     if waiting > 0 {
-        say(&format!("{waiting} wait to be let in; `everturn gateway pair` lists them\n"))?;
+        say(&format!("pending requests: {waiting}; run `everturn gateway pair` to list them\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -122,7 +122,7 @@ async fn status(client: &Client) -> anyhow::Result<ExitCode> {
 async fn chats(client: &Client) -> anyhow::Result<ExitCode> {
     let told = client.ask(Method::GET, "/chats", None).await?;
     if lines(&told, "chats").is_empty() {
-        say("No chat belongs to your sessions yet.\n")?;
+        say("No chats are bound to your sessions.\n")?;
     }
     for chat in lines(&told, "chats") {
         say(&line_of(chat))?;
@@ -130,7 +130,7 @@ async fn chats(client: &Client) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Changes a chat and says how it is then.
+/// Changes a chat and prints its new state.
 async fn change(client: &Client, what: &str, body: &Value) -> anyhow::Result<ExitCode> {
     let chat = client.ask(Method::POST, &format!("/chats/{what}"), Some(body)).await?;
     say(&line_of(&chat))?;
@@ -148,7 +148,7 @@ async fn pair(client: &Client) -> anyhow::Result<ExitCode> {
     let told = client.ask(Method::GET, "/gateway", None).await?;
     let strangers = lines(&told, "strangers");
     if strangers.is_empty() {
-        say("Nobody waits to be let in.\n")?;
+        say("No pending requests.\n")?;
     }
     for stranger in strangers {
         say(&format!(
@@ -159,7 +159,7 @@ async fn pair(client: &Client) -> anyhow::Result<ExitCode> {
         ))?;
     }
     if !strangers.is_empty() {
-        say("`everturn gateway approve CODE` lets in who was told that code.\n")?;
+        say("Ask the sender for their pairing code and run `everturn gateway approve CODE`.\n")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! Asks three questions and writes the configuration.
+//! Asks for provider, API key and model, and writes the configuration.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -16,29 +16,28 @@ use crate::models::{KeyRejected, KnownModel, ListedModel, PRESETS, Preset, confi
 use crate::people;
 use crate::vault::Vault;
 
-/// What a key that was typed is kept as.
-/// The beginning of the name of the key. The provider's host follows, so that keys of two providers don't replace each other.
+/// Prefix of the secret's name. The provider's host follows, so that keys of two providers don't replace each other.
 const KEY_NAME: &str = "model";
 const KEY_HOST_CHARS: usize = 40;
 const URL: &str = "http://127.0.0.1:8080/v1";
-/// Times that a question is asked.
+/// Maximum number of times to ask a question.
 const TRIES: u32 = 3;
-/// Models that are printed to choose from.
+/// Maximum number of models to print.
 const SHOWN_MAX: usize = 60;
 
-/// Answers given on the command line are not asked for.
+/// Answers to the questions. Each answer given here skips its question.
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The provider's name, such as OpenAI, or the base URL of its API.
+    /// Name of the provider, such as OpenAI, or base URL of its API.
     #[arg(long = "model-url", value_name = "URL")]
     model_url: Option<String>,
-    /// The provider's name for the model.
+    /// Model ID at the provider.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// The environment variable with the key; empty for none.
+    /// Environment variable with the API key; empty if the provider needs no key.
     #[arg(long, value_name = "VARIABLE")]
     key_env: Option<String>,
-    /// Write over a configuration that is there.
+    /// Overwrite an existing configuration.
     #[arg(long)]
     force: bool,
 }
@@ -46,13 +45,13 @@ pub(crate) struct Init {
 impl Init {
     pub(crate) async fn run(self, path: &Path) -> anyhow::Result<ExitCode> {
         if path.exists() && !self.force {
-            bail!("{} is there already; `--force` writes over it", path.display());
+            bail!("{} already exists; use `--force` to overwrite it", path.display());
         }
         if self.model_url.is_none() {
             let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
             remark(&format!("Providers: {}.", names.join(", ")));
         }
-        let url = answer(self.model_url, "Provider name or base URL?", Some(URL), url_of)?;
+        let url = answer(self.model_url, "Provider, or base URL of its API?", Some(URL), url_of)?;
         let preset = Preset::at(&url);
         let speaks_messages = preset.is_some_and(|preset| preset.provider == ProviderConfig::Anthropic)
             || url.contains("anthropic");
@@ -70,25 +69,25 @@ impl Init {
         }
         let config = Config { models: vec![config], ..Config::default() };
         write_private(path, toml::to_string(&config)?.as_bytes())
-            .with_context(|| format!("write {}", path.display()))?;
-        remark(&format!("The configuration is in {}.", path.display()));
+            .with_context(|| format!("failed to write {}", path.display()))?;
+        remark(&format!("Saved the configuration to {}.", path.display()));
         save_for_command_line(&config, "command line")?;
-        remark("Next: `everturn serve`, and in another terminal `everturn chat`.");
+        remark("Start the server with `everturn serve`, and chat in another terminal with `everturn chat`.");
         remark(&format!(
-            "In a browser: `everturn user password owner`, then sign in as owner at http://{}.",
+            "To use a browser, set a password with `everturn user password owner` and sign in as owner at http://{}.",
             config.listen
         ));
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Returns the base URL that somebody named, also by the name of its provider.
+/// Returns the base URL of a provider, given by name or by URL.
 fn url_of(place: &str) -> Result<String, String> {
     let url = Preset::named(place).map_or(place, |preset| preset.url);
     match agent::outgoing::check(url) {
         Ok(()) => Ok(url.to_owned()),
         Err(_) => Err(format!(
-            "`{}` is neither a known provider nor a URL; a URL begins with http:// or https://",
+            "`{}` is neither a known provider nor a URL; a URL starts with http:// or https://",
             plain(place)
         )),
     }
@@ -102,7 +101,8 @@ fn key_name(url: &str) -> String {
     format!("{KEY_NAME}-{host}")
 }
 
-/// Asks for the key until the provider accepts it, a few times. Returns the key if it was typed, and the provider's models.
+/// Asks for the key, up to [`TRIES`] times while the provider rejects it. Returns the key if it was entered directly, and
+/// the provider's models.
 async fn ask_for_key(
     config: &mut ModelConfig,
     given: Option<String>,
@@ -110,7 +110,7 @@ async fn ask_for_key(
 ) -> anyhow::Result<(Option<String>, Vec<ListedModel>)> {
     let mut tries = if given.is_some() { 1 } else { TRIES };
     loop {
-        let ask = "API key (an environment variable, the key itself, or empty)?";
+        let ask = "API key (the name of an environment variable, the key itself, or empty for none)?";
         let key = answer(given.clone(), ask, Some(suggested), |key| Ok(key.to_owned()))?;
         let is_variable = !key.is_empty()
             && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
@@ -140,19 +140,19 @@ async fn ask_for_key(
     }
 }
 
-/// Chooses a model of the provider and describes it.
+/// Asks for a model and fills in its configuration.
 fn choose(config: &mut ModelConfig, named: Option<String>, listed: &[ListedModel]) -> anyhow::Result<()> {
     if named.is_none() {
         show(listed);
     }
     let only = listed.first().filter(|_| listed.len() == 1).map(|model| model.model.as_str());
     let model = answer(named, "Which model?", only, |model| match model {
-        "" => Err("a model's name is required".to_owned()),
+        "" => Err("a model ID is required".to_owned()),
         model => Ok(model.to_owned()),
     })?;
     let found = listed.iter().find(|found| found.model == model);
     if found.is_none() && !listed.is_empty() {
-        remark(&format!("`{}` is not in the provider's list; it may not answer.", plain(&model)));
+        remark(&format!("The provider's list does not contain `{}`; it may not work.", plain(&model)));
     }
     let known = KnownModel::find(&config.url, &model);
     let window = found.and_then(|found| found.window_tokens).or(known.map(|known| known.window_tokens));
@@ -162,7 +162,7 @@ fn choose(config: &mut ModelConfig, named: Option<String>, listed: &[ListedModel
         (config.window_tokens, config.output_tokens_max) = (window, usual.min(quarter));
     }
     if let Some(found) = found {
-        // llama.cpp continues an answer from its beginning, so nothing is repeated after a crash.
+        // A model that continues partial answers, as with llama.cpp, repeats nothing after a crash.
         config.takes_prefix = found.takes_prefix;
         config.input_price = found.input_price;
         config.output_price = found.output_price;
@@ -172,7 +172,7 @@ fn choose(config: &mut ModelConfig, named: Option<String>, listed: &[ListedModel
     Ok(())
 }
 
-/// Prints the names of models that can be chosen.
+/// Prints the available models.
 fn show(listed: &[ListedModel]) {
     if listed.is_empty() {
         return;
@@ -183,8 +183,7 @@ fn show(listed: &[ListedModel]) {
     remark(&format!("Models: {}{more}.", names.join(", ")));
 }
 
-/// Returns the answer that was given, or asks for it until `check` accepts it, a few times. An empty line takes the
-/// suggestion.
+/// Returns the given answer, or asks up to [`TRIES`] times until `check` accepts one. An empty line selects the suggestion.
 fn answer<T>(
     given: Option<String>,
     question: &str,
@@ -208,7 +207,7 @@ fn answer<T>(
         tries -= 1;
         match check(typed) {
             Ok(answer) => return Ok(answer),
-            Err(why) if tries == 0 || is_over => bail!("{why}; nothing was written"),
+            Err(why) if tries == 0 || is_over => bail!("{why}; no configuration was written"),
             Err(why) => writeln!(out, "{why}.")?,
         }
     }

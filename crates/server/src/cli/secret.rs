@@ -1,4 +1,4 @@
-//! Keeps, lists and removes secrets that the server uses, beside a server that may be running.
+//! Saves, lists and deletes secrets for the server, which may be running.
 
 use std::io::BufRead;
 use std::process::ExitCode;
@@ -14,11 +14,11 @@ use crate::vault::{self, Vault};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Secret {
-    /// Keep a secret, read from standard input, in place of what was kept by that name.
+    /// Save a secret from standard input. Replaces the secret of the same name.
     Set { name: String },
-    /// List the names.
+    /// List the names of all secrets.
     List,
-    /// Remove a secret.
+    /// Delete a secret.
     Remove { name: String },
 }
 
@@ -27,16 +27,16 @@ impl Secret {
         let people = Arc::new(people::open(&config.enter_shared()?)?);
         match self {
             Self::Set { name } => {
-                remark("The secret:");
+                remark("Enter the secret:");
                 let mut line = String::new();
-                std::io::stdin().lock().read_line(&mut line).context("read the secret")?;
+                std::io::stdin().lock().read_line(&mut line).context("failed to read the secret")?;
                 let secret = secrecy::zeroize::Zeroizing::new(line);
                 let secret = secret.trim();
                 if let Err(why) = vault::check(&name, secret) {
-                    bail!("{why} Nothing was changed.");
+                    bail!("{why} The secret was not saved.");
                 }
                 Vault::open(&config.data, people)?.keep(by_hand(), &name, secret)?;
-                remark(&format!("A model uses it by `key_secret = \"{name}\"`."));
+                remark(&format!("Saved. To use it as a model's API key, set `key_secret = \"{name}\"`."));
             }
             Self::List => {
                 for secret in people.secrets()? {
@@ -45,7 +45,7 @@ impl Secret {
             }
             Self::Remove { name } => {
                 if !people.remove_secret(by_hand(), &name)? {
-                    bail!("there is no secret `{}`", plain(&name));
+                    bail!("secret `{}` does not exist; `everturn secret list` shows all names", plain(&name));
                 }
             }
         }

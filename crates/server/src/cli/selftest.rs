@@ -1,13 +1,13 @@
-//! Kills this very program at random under load, on a scratch store, and proves that nothing was lost.
+//! Kills a server from this binary at random under load, on a scratch store, and checks that it loses nothing.
 //!
-//! | file | question |
+//! | file | contents |
 //! | --- | --- |
-//! | `scratch.rs` | where does it happen, and what is left of it? |
-//! | `subject.rs` | how is the server started and ended? |
-//! | `trouble.rs` | what is done to it, and when? |
-//! | `report.rs` | how is the outcome told? |
+//! | `scratch.rs` | the scratch directory |
+//! | `subject.rs` | the server under test: start and stop |
+//! | `trouble.rs` | kills, freezes, stops and restarts |
+//! | `report.rs` | the report |
 //!
-//! Who plays the clients and judges is the crate `judge`, which uses nothing of the server.
+//! The crate `judge` simulates the clients and verifies the result. It shares no code with the server.
 
 mod report;
 mod scratch;
@@ -42,30 +42,30 @@ use super::terminal::{remark, say};
 use crate::config::Config;
 use crate::people;
 
-/// Sessions that are played at once.
+/// Number of concurrent sessions.
 const SESSIONS: usize = 6;
-/// The longest test: a week.
+/// Maximum length of a test: one week.
 const MINUTES_MAX: f64 = 7.0 * 24.0 * 60.0;
-/// How long everything may take beyond the time that was asked for: coming to rest, reading the logs, one more restart.
+/// Time limit after the last kill: to finish all runs, read the logs and restart once more.
 const REST_MAX: Duration = Duration::from_secs(180);
-/// Time between two lines of progress.
+/// Interval between two progress lines.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
-/// The exit code of a program that Ctrl-C ended.
+/// Conventional exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
-/// What can be asked of the test.
+/// Options of the test.
 #[derive(Debug, Args)]
 pub(crate) struct Selftest {
-    /// How long it is killed, in minutes; fractions are fine.
+    /// Length of the test in minutes, such as 0.5.
     #[arg(long, default_value_t = 1.0, value_name = "N")]
     minutes: f64,
-    /// Make the scratch directory in this one; by default on the disk of the data directory.
+    /// Parent of the scratch directory; by default a directory on the disk of the data directory.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Keep the scratch directory also when all is well.
+    /// Keep the scratch directory even if the test passes.
     #[arg(long)]
     keep: bool,
-    /// Throw the dice of an earlier test again. Moments still differ: they are real time.
+    /// Reuse the seed of an earlier test. Timing still varies.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
@@ -73,14 +73,14 @@ pub(crate) struct Selftest {
 impl Selftest {
     pub(crate) async fn run(self, config: &Config) -> anyhow::Result<ExitCode> {
         if !(self.minutes > 0.0 && self.minutes <= MINUTES_MAX) {
-            bail!("`--minutes` is a number above 0 and at most {MINUTES_MAX}");
+            bail!("`--minutes` must be greater than 0 and at most {MINUTES_MAX}");
         }
         let length = Duration::from_secs_f64(self.minutes * 60.0);
         let asked = asked_to_end()?;
         let seed = self.seed.map_or_else(random_seed, Ok)?;
         let scratch = Scratch::make(self.dir.as_deref(), &config.data)?;
-        let sync = scratch.sync_time().context("measure a sync")?;
-        let (setup, token) = prepare(&scratch, seed).await.context("prepare the scratch store")?;
+        let sync = scratch.sync_time().context("failed to measure disk syncs")?;
+        let (setup, token) = prepare(&scratch, seed).await.context("failed to prepare the scratch store")?;
         let api = Api::new(&setup.url, &token)?;
         let play = Play::new(api, History::create(&scratch.path().join("history.jsonl"))?, seed, SESSIONS);
         let mut trouble = Trouble::new(setup, seed);
@@ -91,7 +91,7 @@ impl Selftest {
         trouble.end().await;
         let Some(verdict) = ended else {
             scratch.leave(self.keep);
-            remark("selftest: interrupted, nothing was judged");
+            remark("selftest: interrupted, no verdict");
             return Ok(ExitCode::from(INTERRUPTED));
         };
         let outcome = Outcome {
@@ -110,7 +110,8 @@ impl Selftest {
     }
 }
 
-/// Plays, makes trouble, waits for rest and judges; then starts the server once more and reads everything again.
+/// Runs clients and faults, waits until all runs have finished, and verifies the logs. Then restarts the server and reads
+/// the logs again.
 async fn test(play: &Play, trouble: &mut Trouble, length: Duration) -> anyhow::Result<Judged> {
     let counts = trouble.counts.clone();
     let begun = Instant::now();
@@ -127,7 +128,7 @@ async fn test(play: &Play, trouble: &mut Trouble, length: Duration) -> anyhow::R
         trouble.stop().await?;
         trouble.start().await?;
         let again = play.logs().await?;
-        // Entries may follow, as a title does; those that were there stay as they were.
+        // New entries such as titles may follow, but existing entries must not change.
         let same = |session, log: &[_]| again.get(session).is_some_and(|again| again.starts_with(log));
         let changed = logs.iter().filter(|(session, log)| !same(session, log)).count() as u64;
         anyhow::Ok(Judged { judgement, changed })
@@ -136,7 +137,7 @@ async fn test(play: &Play, trouble: &mut Trouble, length: Duration) -> anyhow::R
         loop {
             tokio::time::sleep(TOLD_EVERY).await;
             let doing = match length.saturating_sub(begun.elapsed()) {
-                Duration::ZERO => "coming to rest".to_owned(),
+                Duration::ZERO => "finishing runs".to_owned(),
                 left => format!("{} s left", left.as_secs()),
             };
             remark(&format!(
@@ -150,13 +151,13 @@ async fn test(play: &Play, trouble: &mut Trouble, length: Duration) -> anyhow::R
     tokio::select! {
         tested = testing => tested,
         () = tokio::time::sleep(length + REST_MAX) => {
-            bail!("it did not come to an end within {} s after the last kill", REST_MAX.as_secs())
+            bail!("the test did not finish within {} s after the last kill", REST_MAX.as_secs())
         }
-        () = telling => bail!("the progress ended"),
+        () = telling => bail!("the progress output ended"),
     }
 }
 
-/// A model, and a configuration and a token for a server that asks it.
+/// Starts a scripted model, and creates a configuration and a token for a server that uses it.
 async fn prepare(scratch: &Scratch, seed: u64) -> anyhow::Result<(Setup, String)> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let model_url = format!("http://{}/v1", listener.local_addr()?);
@@ -168,7 +169,7 @@ async fn prepare(scratch: &Scratch, seed: u64) -> anyhow::Result<(Setup, String)
     Ok((setup, token))
 }
 
-/// Ends when somebody wants this to end.
+/// Completes when a signal asks the test to stop.
 fn asked_to_end() -> anyhow::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

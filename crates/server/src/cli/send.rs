@@ -1,4 +1,4 @@
-//! Sends one message and prints its answer as it comes.
+//! Sends one message and streams the answer.
 
 use std::process::ExitCode;
 

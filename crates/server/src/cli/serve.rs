@@ -1,4 +1,4 @@
-//! Runs the server until it is asked to stop.
+//! Runs the server until a signal stops it.
 
 use std::process::ExitCode;
 
@@ -14,19 +14,19 @@ use crate::config::{Config, environment};
 use crate::redact::CleanStderr;
 use crate::telemetry::Telemetry;
 
-/// Tells the supervisor to start it again.
+/// Exit code that asks the supervisor for a restart.
 const RESTART: u8 = 75;
 
 pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<ExitCode> {
     if let Some(parent) = parent {
         end_with(parent)?;
     }
-    // Before anything else, so that no signal finds nobody.
+    // Handle signals first, so that none of them kills the process during startup.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut hang_up = signal(SignalKind::hangup())?;
-    // What is in memory, secrets too, is not written to disk when the process dies.
+    // A core dump would write secrets from memory to disk.
     if let Err(error) = setrlimit(Resource::RLIMIT_CORE, 0, 0) {
-        remark(&format!("everturn: a core dump could be written: {error}"));
+        remark(&format!("everturn: failed to disable core dumps: {error}"));
     }
     let filter = environment("EVERTURN_LOG").unwrap_or_else(|| "info".to_owned());
     let telemetry = config.telemetry.as_ref().map(Telemetry::start).transpose()?;
@@ -37,12 +37,19 @@ pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<
     let server = Server::start(config).await?;
     if let Some(token) = &server.first_token {
         say(&format!(
-            "token {token}\nIt is shown this once. Use it as EVERTURN_TOKEN; `everturn token new` makes another.\n"
+            "token {token}\nSave this token as EVERTURN_TOKEN: it won't be shown again. `everturn token new` creates \
+             another.\n"
         ))?;
     }
     if !server.has_model() {
         remark(
-            "No model is configured: add one under Settings in the browser, or as `[[models]]` in the configuration.",
+            "No model is configured. Add one under Settings in the browser, or as `[[models]]` in the configuration.",
+        );
+    }
+    if let Some(name) = config.background_model.as_deref().filter(|name| !server.has_model_named(name)) {
+        tracing::warn!(
+            background_model = name,
+            "background_model names no configured model, the session's model writes titles and summaries"
         );
     }
     say(&format!("ready on {}\n", config.url()))?;
@@ -56,7 +63,7 @@ pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<
         })
         .await;
     if let Some(telemetry) = telemetry {
-        // It waits for the collector, and the collector is reached from these threads.
+        // Blocks until the collector answers, which needs the threads of this runtime.
         tokio::task::spawn_blocking(move || telemetry.end()).await?;
     }
     Ok(match how {
@@ -65,30 +72,30 @@ pub(crate) async fn run(config: &Config, parent: Option<i32>) -> anyhow::Result<
     })
 }
 
-/// Raises the limit of open files as far as the system allows: each connection of a client takes one.
+/// Raises the open-file limit as far as the system allows. Each client connection needs one.
 fn raise_open_files() {
     let raised = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(soft, hard)| {
         if soft < hard {
             setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
-            tracing::debug!(before = soft, after = hard, "raised the limit of open files");
+            tracing::debug!(before = soft, after = hard, "raised the open-file limit");
         }
         Ok(())
     });
     if let Err(error) = raised {
-        tracing::warn!(%error, "failed to raise the limit of open files");
+        tracing::warn!(%error, "failed to raise the open-file limit");
     }
 }
 
-/// Has the system kill this process when the one that started it is gone.
+/// Asks the system to kill this process when its parent exits.
 #[cfg(target_os = "linux")]
 fn end_with(parent: i32) -> anyhow::Result<()> {
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
-    // It may have ended before that was said.
-    anyhow::ensure!(nix::unistd::getppid().as_raw() == parent, "process {parent} is gone");
+    // The parent may have exited before the call above.
+    anyhow::ensure!(nix::unistd::getppid().as_raw() == parent, "parent process {parent} has exited");
     Ok(())
 }
 
-/// Other systems cannot be told; whoever starts this ends it.
+/// Does nothing: other systems have no such request, so the parent must stop this process.
 #[cfg(not(target_os = "linux"))]
 fn end_with(_parent: i32) -> anyhow::Result<()> {
     Ok(())

@@ -12,22 +12,22 @@ pub(crate) async fn run(client: &Client, count: usize) -> anyhow::Result<ExitCod
     let page = client.ask(Method::GET, &format!("/sessions?count={count}"), None).await?;
     for line in page["sessions"].as_array().into_iter().flatten() {
         let time = jiff::Timestamp::from_microsecond(line["active_at"].as_i64().unwrap_or(0))?;
-        let going_on = if line["run"].is_null() { " " } else { "*" };
+        let running = if line["run"].is_null() { " " } else { "*" };
         let title = line["title"].as_str().unwrap_or("(no title)");
         let session = line["session"].as_str().unwrap_or_default();
-        say(&format!("{session} {going_on} {}  {}\n", time.strftime("%F %T"), plain(title)))?;
+        say(&format!("{session} {running} {}  {}\n", time.strftime("%F %T"), plain(title)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) async fn clear(client: &Client, session: Uuid) -> anyhow::Result<ExitCode> {
     client.ask(Method::POST, &format!("/sessions/{session}/clear"), None).await?;
-    say("Cleared. The next message starts over; the log and exports keep the old ones.\n")?;
+    say("Session cleared. The next message starts over; the log and exports keep the old messages.\n")?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) async fn compact(client: &Client, session: Uuid) -> anyhow::Result<ExitCode> {
     client.ask(Method::POST, &format!("/sessions/{session}/compact"), None).await?;
-    say("Compacted. The model reads a summary from now on; the transcript stays.\n")?;
+    say("Session compacted. The model now gets a summary; the transcript is unchanged.\n")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! Prints a session's entries as they happen, one a line, through every restart of the server.
+//! Prints a session's entries as they are written, one per line. Reconnects when the server restarts.
 
 use std::process::ExitCode;
 
@@ -34,7 +34,7 @@ pub(crate) async fn run(
             }
             Err(error) if error.is_passing() => {
                 if pause.tries == 0 {
-                    remark(&format!("{error}; trying again"));
+                    remark(&format!("{error}; retrying"));
                 }
             }
             Err(error) => return Err(error.into()),

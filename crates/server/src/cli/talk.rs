@@ -1,5 +1,4 @@
-//! A conversation in the terminal: answers stream, one Ctrl-C stops them, and a server that goes away and comes back
-//! is picked up where it was.
+//! Interactive chat in the terminal. Streams answers, stops them on Ctrl-C, and reconnects when the server restarts.
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -25,23 +24,23 @@ pub(crate) enum Shown {
     NotCompleted,
 }
 
-/// Tells the entries of a session to a person.
+/// Prints the entries of a session.
 #[derive(Debug)]
 pub(crate) struct Teller {
-    /// Entries up to this one are not told: they were there before.
+    /// Entries up to this one are older than this chat and not printed.
     from: u64,
-    /// Whether the cursor is in the middle of a line.
+    /// Whether the terminal's cursor is in the middle of a line.
     in_line: bool,
     reasoning: bool,
-    /// The run that is going on.
+    /// The current run.
     run: Option<u64>,
-    /// Whether a person is asked for the next message.
+    /// Whether to print a prompt.
     prompts: bool,
-    /// The text of the current answer, as it was printed.
+    /// The printed text of the current answer.
     said: String,
-    /// The text of a run that was asked to continue, while its seam is open.
+    /// The text of a continuation, as long as its seam with the printed text is undecided.
     continuation: Option<String>,
-    /// An interruption, printed once it is clear that the run does not resume.
+    /// Whether the run was interrupted. Printed once it is clear that the run does not resume.
     interrupted: bool,
 }
 
@@ -59,12 +58,12 @@ impl Teller {
         }
     }
 
-    /// One that shows a sign when it is the person's turn.
+    /// Creates a teller that prints a prompt, if this is a terminal.
     fn prompting(from: u64) -> Self {
         Self { prompts: io::stdin().is_terminal() && io::stdout().is_terminal(), ..Self::new(from) }
     }
 
-    /// Tells one entry. Answers how a run ended, when one did and does not go on.
+    /// Prints one entry. Returns how the run ended, if the entry is its end.
     pub(crate) fn tell(&mut self, entry: &Value) -> io::Result<Option<Shown>> {
         let Some((kind, body)) = entry["event"].as_object().and_then(|event| event.iter().next()) else {
             return Ok(None);
@@ -74,11 +73,11 @@ impl Teller {
             "run_started" => {
                 self.run = entry["seq"].as_u64();
                 if body["cause"] == "resume" {
-                    // It continues the text that was printed, so nothing is said in between.
+                    // The run continues the printed text, so print nothing in between.
                     self.interrupted = false;
                 } else {
                     self.settled()?;
-                    // The person's own Enter ended the line of the sign.
+                    // The user's Enter ended the line of the prompt.
                     self.in_line &= !self.prompts;
                     if body["cause"] != "continue" {
                         self.said.clear();
@@ -113,7 +112,7 @@ impl Teller {
         Ok(None)
     }
 
-    /// Prints text of the answer. A continuation is joined to what was printed, as every other reader gets it.
+    /// Prints text of the answer. Joins a continuation to the printed text, as all other clients do.
     fn text(&mut self, text: &str) -> io::Result<()> {
         if let Some(continuation) = &mut self.continuation {
             continuation.push_str(text);
@@ -123,7 +122,7 @@ impl Teller {
         self.stream(text, false)
     }
 
-    /// Joins the continuation to the printed text, and prints the new part. The seam stays open until there is one.
+    /// Joins the continuation to the printed text and prints the new part, if any.
     fn join(&mut self, stage: Stage) -> io::Result<()> {
         let Some(continuation) = self.continuation.take() else { return Ok(()) };
         let printed = self.said.len();
@@ -135,11 +134,11 @@ impl Teller {
         self.stream(&new, false)
     }
 
-    /// Prints that the answer was interrupted, once it is clear that it does not resume by itself.
+    /// Prints that the answer was interrupted, if it does not resume automatically.
     pub(crate) fn settled(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.interrupted) {
             self.note(
-                "interrupted; everything above is kept; continue in the browser or send another message",
+                "interrupted; everything above is saved; continue in the browser or send another message",
             )?;
         }
         Ok(())
@@ -152,7 +151,7 @@ impl Teller {
         }
         let text = plain(text);
         self.in_line = !text.is_empty() && !text.ends_with('\n') || (self.in_line && text.is_empty());
-        // Reasoning is dimmed; these are our own two escapes.
+        // Dim the reasoning. The text itself contains no escape sequences.
         say(&if reasoning { format!("\x1b[2m{text}\x1b[0m") } else { text })
     }
 
@@ -163,7 +162,7 @@ impl Teller {
             self.prompt()?;
             return Ok(Shown::Completed);
         }
-        // Held-back text stays unprinted: the next run is asked to continue the printed text.
+        // Don't print a held-back continuation: the next run continues the printed text.
         self.continuation = None;
         if end.get("interrupted").is_some() {
             self.interrupted = true;
@@ -174,19 +173,19 @@ impl Teller {
             self.note(failed)?;
             self.prompt()?;
         } else if end.get("stopped").is_some() {
-            self.note("stopped; everything above is kept")?;
+            self.note("stopped; everything above is saved")?;
             self.prompt()?;
         } else if end.get("output_limit").is_some() {
-            self.note("the output limit was reached; everything above is kept")?;
+            self.note("output limit reached; everything above is saved")?;
             self.prompt()?;
         } else {
-            self.note("ended; everything above is kept")?;
+            self.note("ended; everything above is saved")?;
             self.prompt()?;
         }
         Ok(Shown::NotCompleted)
     }
 
-    /// Shows that it is the person's turn.
+    /// Prints a prompt if the user can type now.
     fn prompt(&mut self) -> io::Result<()> {
         if !self.prompts || self.run.is_some() || self.in_line {
             return Ok(());
@@ -205,7 +204,7 @@ impl Teller {
     }
 }
 
-/// Follows until the turn's answer ended, through restarts.
+/// Prints the answer of a turn until it ends, across restarts of the server.
 pub(crate) async fn follow_turn(
     client: &Client,
     session: Uuid,
@@ -232,10 +231,10 @@ pub(crate) async fn follow_turn(
                 if started["turn"].as_u64() == Some(turn) {
                     (ours, ended) = (Some(id.seq.0), None);
                 }
-                // Other turns of the session are somebody else's business.
+                // Skip other turns of the session.
                 let about_ours = started["turn"].as_u64() == Some(turn) || run_of(&entry) == ours;
                 if about_ours && let Some(shown) = teller.tell(&entry)? {
-                    // A run that a crash cut off goes on by itself; its successor stands right behind it.
+                    // An interrupted run may resume in a new run, which follows immediately in the log.
                     if shown == Shown::Completed
                         || entry["event"]["run_ended"]["end"].get("interrupted").is_none()
                     {
@@ -254,14 +253,14 @@ fn run_of(entry: &Value) -> Option<u64> {
     entry["event"].as_object()?.values().next()?["run"].as_u64()
 }
 
-/// What the terminal's parts share.
+/// State shared by the input and the output of a chat.
 struct Shared {
     client: Client,
     session: Uuid,
-    /// The run that is going on; 0 for none.
+    /// The current run; 0 for none.
     run: AtomicU64,
     away: AtomicBool,
-    /// Entries told so far.
+    /// The last printed entry.
     told: watch::Sender<u64>,
 }
 
@@ -274,7 +273,7 @@ pub(crate) async fn run(client: Client, session: Option<Uuid>) -> anyhow::Result
         None => (client.create().await?, 0),
     };
     remark(&format!(
-        "session {session}   (Ctrl-C stops an answer, twice leaves; `everturn chat --session {session}` comes back)"
+        "session {session}   (Ctrl-C stops an answer; press it again to exit. Return with `everturn chat --session {session}`)"
     ));
     let shared = Arc::new(Shared {
         client,
@@ -330,9 +329,9 @@ async fn post(shared: &Shared, line: &str) {
     match shared.client.post(shared.session, line, "queue").await {
         Ok(kept) => {
             if kept["run"].is_null() {
-                remark("[it waits until the answer before it ends]");
+                remark("[queued until the current answer ends]");
             } else {
-                // The run is known before its first entry is read, so that Ctrl-C stops it.
+                // Store the run before its first entry arrives, so that Ctrl-C can stop it.
                 shared.run.store(kept["run"].as_u64().unwrap_or(0), Ordering::Release);
             }
         }
@@ -340,7 +339,7 @@ async fn post(shared: &Shared, line: &str) {
     }
 }
 
-/// Input ended, as in a pipe: what was asked is answered first.
+/// Waits until all messages are answered, after the input has ended, as with a pipe.
 async fn wait_until_quiet(shared: &Shared) {
     let mut told = shared.told.subscribe();
     loop {
@@ -351,7 +350,7 @@ async fn wait_until_quiet(shared: &Shared) {
                     .as_array()
                     .is_none_or(|queue| queue.iter().all(|queued| queued["paused"] == true));
             let seq = view["seq"].as_u64().unwrap_or(0);
-            // A follower that is gone tells nothing more.
+            // An error means that the follower has ended, so nothing more is printed.
             if told.wait_for(|told| *told >= seq).await.is_err() || quiet {
                 return;
             }
@@ -362,7 +361,7 @@ async fn wait_until_quiet(shared: &Shared) {
     }
 }
 
-/// Tells everything that happens in the session, through every restart.
+/// Prints all entries of the session. Reconnects when the server restarts.
 async fn follow(shared: Arc<Shared>, from: u64) {
     let mut teller = Teller::prompting(from);
     let mut cursor = Cursor::number(0);
@@ -371,7 +370,7 @@ async fn follow(shared: Arc<Shared>, from: u64) {
         match shared.client.follow(shared.session, cursor).await {
             Ok(mut events) => {
                 if shared.away.swap(false, Ordering::AcqRel) {
-                    drop(teller.note("the server is back"));
+                    drop(teller.note("reconnected"));
                 }
                 while let Some(event) = events.next().await {
                     pause = Pause::default();
@@ -395,7 +394,7 @@ async fn follow(shared: Arc<Shared>, from: u64) {
             }
         }
         if !shared.away.swap(true, Ordering::AcqRel) {
-            drop(teller.note("the connection is gone; nothing is lost, trying again"));
+            drop(teller.note("disconnected, reconnecting; nothing is lost"));
         }
         pause.wait().await;
     }

@@ -1,24 +1,24 @@
-//! What is written to the terminal. Text of a model is shown without characters that a terminal would act on.
+//! Output to the terminal. Strips control characters from text of models and servers.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Writes to standard output at once.
+/// Writes to standard output and flushes it.
 ///
 /// # Errors
-/// When nobody reads it any more.
+/// Returns an error if the output is closed.
 pub(crate) fn say(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
 }
 
-/// Writes a remark to standard error; nobody may be there to read it.
+/// Writes a line to standard error. Ignores errors, because standard error may be closed.
 pub(crate) fn remark(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
-/// How far something long has come: a line on standard error, once a second.
+/// Prints progress to standard error, at most once per second.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     last: Option<tokio::time::Instant>,
@@ -27,7 +27,7 @@ pub(crate) struct Meter {
 impl Meter {
     pub(crate) fn show(&mut self, what: &str, done: u64, all: u64) {
         let now = tokio::time::Instant::now();
-        // What takes less than a second needs no progress.
+        // Prints nothing in the first second.
         let begun = *self.last.get_or_insert(now);
         if now.duration_since(begun).as_secs() >= 1 {
             self.last = Some(now);
@@ -36,7 +36,7 @@ impl Meter {
     }
 }
 
-/// Text without characters that move the cursor or change the terminal.
+/// Removes control characters, which could move the cursor or change the terminal.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
 }
@@ -54,9 +54,9 @@ pub(crate) fn escaped(json: &str) -> String {
     line
 }
 
-/// Tells an error with what led to it.
+/// Prints an error with its causes.
 pub(crate) fn fail(error: &anyhow::Error) -> ExitCode {
-    // A reader that left, as `head` does, is no error of ours.
+    // A reader such as `head` may close the pipe early.
     let gone =
         error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
     if gone {

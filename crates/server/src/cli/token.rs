@@ -1,4 +1,4 @@
-//! Makes, lists and revokes tokens, beside a server that may be running.
+//! Creates, lists and revokes API tokens. The server may be running.
 
 use std::process::ExitCode;
 
@@ -14,24 +14,24 @@ use crate::people::{self, by_hand, make_token, named};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Token {
-    /// Make a token and show it this once.
+    /// Create a token and print it once.
     New {
-        /// What it is for.
+        /// Name of the token.
         #[arg(long, default_value = "command line")]
         name: String,
-        /// Whose it is.
+        /// User that the token acts for.
         #[arg(long, default_value = "owner", value_name = "NAME")]
         user: String,
-        /// What it allows; `read`, `write` or `manage`, never more than its user may.
+        /// Permissions: `read`, `write` or `manage`, limited to those of the user.
         #[arg(long, default_value = Scope::Manage.as_str())]
         scope: Scope,
-        /// Save it for this command line instead of showing it.
+        /// Save the token for this command line instead of printing it.
         #[arg(long)]
         save: bool,
     },
-    /// List everyone's tokens.
+    /// List the tokens of all users.
     List,
-    /// Take a token away; what it reads at the moment ends within seconds.
+    /// Revoke a token. Its open connections close within seconds.
     Revoke { id: Uuid },
 }
 
@@ -47,7 +47,7 @@ impl Token {
             Self::List => list(&people)?,
             Self::Revoke { id } => {
                 if !people.revoke(by_hand(), None, Kind::Token, id)? {
-                    bail!("there is no token {id}; `everturn token list` shows them");
+                    bail!("token {id} does not exist; `everturn token list` shows all tokens");
                 }
             }
         }
@@ -64,7 +64,7 @@ fn list(people: &People) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes a token and keeps it where this command line finds it.
+/// Creates a token and saves it for this command line.
 pub(crate) fn save_for_command_line(config: &Config, name: &str) -> anyhow::Result<()> {
     let people = people::open(&config.enter_shared()?)?;
     let (_, token) = make_token(&people, by_hand(), session::UserId::FIRST, name, Scope::Manage, None)?;
@@ -73,7 +73,7 @@ pub(crate) fn save_for_command_line(config: &Config, name: &str) -> anyhow::Resu
 
 fn keep(token: &str) -> anyhow::Result<()> {
     let path = config_directory().join("token");
-    write_private(&path, token.as_bytes()).with_context(|| format!("write {}", path.display()))?;
-    remark(&format!("A token for this command line is in {}.", path.display()));
+    write_private(&path, token.as_bytes()).with_context(|| format!("failed to write {}", path.display()))?;
+    remark(&format!("Saved a token for this command line to {}.", path.display()));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Adds users, gives them passwords and shuts them out, beside a server that may be running.
+//! Adds, lists, disables and enables users, and sets their passwords. The server may be running.
 
 use std::io::BufRead;
 use std::process::ExitCode;
@@ -14,20 +14,20 @@ use crate::people::{self, by_hand, named};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum User {
-    /// Add a user. A password comes by `everturn user password`.
+    /// Add a user. Set the password with `everturn user password`.
     Add {
         name: String,
-        /// `member`, or `owner`, who also manages the others.
+        /// Role of the user: `member`, or `owner` to manage the server and its users.
         #[arg(long, default_value = Role::Member.as_str())]
         role: Role,
     },
-    /// List everyone.
+    /// List all users.
     List,
-    /// Set a user's password; it is read from standard input. All logins of the user end.
+    /// Set a user's password, read from standard input. Signs the user out everywhere.
     Password { name: String },
-    /// Shut a user out: no login, token or share works until he is let in again.
+    /// Disable a user: sign-in, tokens and share links stop working until you enable the user again.
     Disable { name: String },
-    /// Let a user in again.
+    /// Enable a disabled user.
     Enable { name: String },
 }
 
@@ -37,7 +37,10 @@ impl User {
         match self {
             Self::Add { name, role } => {
                 people.add_user(by_hand(), name.trim(), role, None)?;
-                remark(&format!("Next: `everturn user password {}`.", plain(name.trim())));
+                remark(&format!(
+                    "Next, set a password with `everturn user password {}`.",
+                    plain(name.trim())
+                ));
             }
             Self::List => {
                 for user in people.users()? {
@@ -48,16 +51,19 @@ impl User {
             }
             Self::Password { name } => {
                 let user = named(&people, &name)?;
-                remark("The new password:");
+                remark("Enter the new password:");
                 let mut line = String::new();
-                std::io::stdin().lock().read_line(&mut line).context("read the password")?;
+                std::io::stdin().lock().read_line(&mut line).context("failed to read the password")?;
                 let new = line.trim_end_matches(['\n', '\r']);
                 if !password::is_usable(new) {
                     let (least, most) = (password::LENGTH_MIN, password::LENGTH_MAX);
-                    bail!("a password has {least} to {most} characters; nothing was changed");
+                    bail!("a password must have {least} to {most} characters; the password was not changed");
                 }
                 people.set_password(by_hand(), user.id, &password::hash(new)?)?;
-                remark(&format!("{} can log in now; earlier logins have ended.", plain(&user.name)));
+                remark(&format!(
+                    "Saved the password. {} can sign in now; earlier sign-ins have ended.",
+                    plain(&user.name)
+                ));
             }
             Self::Disable { name } => {
                 let user = named(&people, &name)?;

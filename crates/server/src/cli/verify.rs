@@ -1,4 +1,4 @@
-//! Looks whether everything is as it was written, and lets sessions go on after damage.
+//! Verifies the integrity of sessions and attachments, and repairs damaged sessions.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::people::{self, by_hand};
 use crate::upkeep::{self, workers};
 
-/// Troubles that are told one by one.
+/// Maximum number of problems to print.
 const TOLD: usize = 50;
 
 pub(crate) fn run(config: &Config) -> anyhow::Result<ExitCode> {
@@ -38,14 +38,14 @@ pub(crate) fn run(config: &Config) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     remark("Stop the server and run `everturn repair`, or restore a backup.");
-    say(&format!("verify found {} troubles\n", found.troubles.len()))?;
+    say(&format!("verify found problems: {}\n", found.troubles.len()))?;
     Ok(ExitCode::FAILURE)
 }
 
-/// Reports damage that `repair` cannot mend.
+/// Reports damage that `repair` can't fix.
 fn told_of_people(damage: &str) -> anyhow::Result<ExitCode> {
     say(&format!("people.db: damaged: {damage}\n"))?;
-    remark("It holds users, tokens and secrets. `repair` can't mend it: restore a backup.");
+    remark("This file has the users, tokens and secrets. `everturn repair` can't fix it: restore a backup.");
     Ok(ExitCode::FAILURE)
 }
 
@@ -62,7 +62,7 @@ fn tell(troubles: &[Trouble]) -> anyhow::Result<()> {
 fn tell_lost(directory: &DataDirectory) -> anyhow::Result<()> {
     for log in directory.lost_logs() {
         say(&format!(
-            "write-ahead log missing or incomplete: {}; continued without the missing writes\n",
+            "write-ahead log {} is missing or incomplete; continued without the missing writes\n",
             log.display()
         ))?;
     }
@@ -77,27 +77,28 @@ pub(crate) fn repair(config: &Config) -> anyhow::Result<ExitCode> {
     if directory.logs_at() == LogsAt::Elsewhere {
         tell_lost(&directory)?;
         drop(people::open(&directory)?);
-        remark("Sessions are in PostgreSQL, which `repair` leaves alone.");
+        remark("Sessions are in PostgreSQL, which `everturn repair` does not change.");
         return Ok(ExitCode::SUCCESS);
     }
     let repaired = sqlite::repair(&directory, workers(), SystemClock.now())?;
     tell(&repaired.before.troubles)?;
     tell_lost(&directory)?;
     for aside in &repaired.write_ahead_logs {
-        say(&format!("set aside the damaged write-ahead log: {}\n", aside.display()))?;
+        say(&format!("copied the damaged write-ahead log to {}\n", aside.display()))?;
     }
     let people = people::open(&directory)?;
     for session in &repaired.sessions {
         let (id, kept, set_aside) = (session.session, session.kept, session.set_aside);
         match &session.aside {
             Some(aside) => say(&format!(
-                "{id}: set aside {set_aside} damaged entries in {}; the log now ends at entry {kept}\n",
+                "{id}: set aside {set_aside} damaged entries in {}; the log is now valid up to entry {kept}\n",
                 aside.display()
             ))?,
             None if set_aside > 0 => say(&format!(
-                "{id}: set aside {set_aside} entries in the file of a session that shares them; the log now ends at entry {kept}\n"
+                "{id}: set aside {set_aside} entries in the file of a session that shares them; the log is now valid up to entry \
+                 {kept}\n"
             ))?,
-            None => say(&format!("{id}: no entry was damaged; list, turns and search were rebuilt\n"))?,
+            None => say(&format!("{id}: no entries were damaged; rebuilt list, turns and search\n"))?,
         }
         people.note(by_hand(), "repaired", &format!("{id}: {set_aside} entries set aside"))?;
     }

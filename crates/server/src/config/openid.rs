@@ -1,4 +1,4 @@
-//! What can be set of a provider of identities.
+//! Configuration of identity providers.
 
 use std::path::PathBuf;
 
@@ -7,39 +7,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::openid::{is_pattern, is_provider_name};
 
-/// A provider of identities that people can log in through.
+/// An OpenID Connect provider for sign-in.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OpenIdConfig {
-    /// Stands in addresses; users are linked to it.
+    /// The provider's name in URLs. Users are linked to it, so don't change it.
     pub(crate) name: String,
-    /// What people read on the button; left out: the name.
+    /// The label of the sign-in button. Defaults to the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// Where it publishes what it is, without `/.well-known/openid-configuration`.
+    /// The issuer URL, without `/.well-known/openid-configuration`.
     pub(crate) issuer: String,
     pub(crate) client_id: String,
-    /// The environment variable that holds the secret.
+    /// The environment variable with the client secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) client_secret_env: Option<String>,
-    /// The file that holds the secret.
+    /// The file with the client secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) client_secret_file: Option<PathBuf>,
-    /// The name of the secret; `everturn secret set` keeps one.
+    /// The name of the saved secret; `everturn secret set` saves one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) client_secret: Option<String>,
-    /// What it is asked for, beside who somebody is.
+    /// Scopes to request in addition to `openid`.
     #[serde(default = "scopes")]
     pub(crate) scopes: Vec<String>,
-    /// Who may log in: addresses, or `*@domain` for all of a domain. Nobody else may.
+    /// Users who may sign in: email addresses, or `*@domain` for a whole domain.
     #[serde(default)]
     pub(crate) allow: Vec<String>,
-    /// What those are who log in for the first time.
+    /// The role of users who sign in for the first time.
     #[serde(default)]
     pub(crate) role: RoleConfig,
 }
 
-/// What a new user is to the server.
+/// The role of a new user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RoleConfig {
@@ -53,19 +53,22 @@ fn scopes() -> Vec<String> {
 }
 
 impl OpenIdConfig {
-    /// What people call it.
+    /// The label of the sign-in button.
     pub(crate) fn title(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// Whether providers can be used as they are set.
+/// Checks the providers.
+///
+/// # Errors
+/// Returns an error that names the invalid part.
 pub(super) fn check(providers: &[OpenIdConfig]) -> anyhow::Result<()> {
     for (at, provider) in providers.iter().enumerate() {
         let name = &provider.name;
         if !is_provider_name(name) || providers[..at].iter().any(|other| other.name == *name) {
             bail!(
-                "`openid` needs a name of lower-case letters, digits and `-`, each once; this is not one: `{name}`"
+                "invalid or duplicate name under `openid`: `{name}`; use unique names of lower-case letters, digits and `-`"
             );
         }
         let issuer = reqwest::Url::parse(&provider.issuer).ok();
@@ -74,10 +77,12 @@ pub(super) fn check(providers: &[OpenIdConfig]) -> anyhow::Result<()> {
             issuer.scheme() == "https" || (issuer.scheme() == "http" && here)
         });
         if !safe {
-            bail!("the issuer of `{name}` under `openid` must begin with https://, or be on this machine");
+            bail!(
+                "`issuer` of `{name}` under `openid` must start with https://, unless it is on this machine"
+            );
         }
         if let Some(wrong) = provider.allow.iter().find(|pattern| !is_pattern(pattern)) {
-            bail!("`allow` of `{name}` has addresses and `*@domain`; this is neither: `{wrong}`");
+            bail!("invalid entry in `allow` of `{name}`: `{wrong}`; use email addresses and `*@domain`");
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What can be set of a messaging platform.
+//! Configuration of messaging platforms.
 
 use std::path::PathBuf;
 
@@ -13,25 +13,25 @@ use crate::vault::Vault;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlatformConfig {
-    /// What it is called here; part of the keys of its chats, so that it stays the same.
+    /// The name of the platform. It is a part of the keys of its chats, so don't change it.
     pub(crate) name: String,
     pub(crate) kind: PlatformKind,
-    /// Matrix: the homeserver. Telegram: another address of the Bot API. Webhook: where messages are posted to.
+    /// Matrix: the homeserver. Telegram: an alternative address of the Bot API. Webhook: the destination of messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) url: Option<String>,
-    /// The environment variable that holds the token or secret.
+    /// The environment variable with the token or secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token_env: Option<String>,
-    /// The file that holds it.
+    /// The file with the token or secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token_file: Option<PathBuf>,
-    /// The secret that is it; `everturn secret set` keeps one.
+    /// The name of the secret with the token; `everturn secret set` saves one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token_secret: Option<String>,
-    /// Who is let in without being approved, by the platform's own ids; they speak as the first user.
+    /// Senders who need no approval, by their IDs on the platform. They act as the first user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) allow: Vec<String>,
-    /// Whether strangers who write are given a code that an owner can approve.
+    /// Whether unknown senders get a pairing code that an owner can approve.
     #[serde(default = "pairing")]
     pub(crate) pairing: bool,
 }
@@ -49,10 +49,10 @@ fn pairing() -> bool {
     true
 }
 
-/// Looks whether platforms can be told apart by their names.
+/// Checks that the names of platforms are valid and unique.
 ///
 /// # Errors
-/// When they cannot.
+/// Returns an error that names the invalid platform.
 pub(crate) fn check(platforms: &[PlatformConfig]) -> anyhow::Result<()> {
     for (at, platform) in platforms.iter().enumerate() {
         let name = &platform.name;
@@ -60,45 +60,45 @@ pub(crate) fn check(platforms: &[PlatformConfig]) -> anyhow::Result<()> {
             && name.len() <= 40
             && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
         if !fits {
-            bail!("`{name}` cannot name a platform: use a-z, 0-9 and -");
+            bail!("invalid platform name `{name}`; use 1 to 40 characters from a-z, 0-9 and -");
         }
         if platforms[..at].iter().any(|other| other.name == *name) {
-            bail!("two platforms are called `{name}`");
+            bail!("duplicate platform name `{name}`");
         }
     }
     Ok(())
 }
 
 impl PlatformConfig {
-    /// The address that must be given.
+    /// Returns the required address.
     ///
     /// # Errors
-    /// When it is not.
+    /// Returns an error if `url` is not set.
     pub(crate) fn address(&self) -> anyhow::Result<String> {
-        self.url.clone().with_context(|| format!("the platform `{}` needs a `url`", self.name))
+        self.url.clone().with_context(|| format!("platform `{}`: `url` is required", self.name))
     }
 
-    /// The token or secret, from where it is kept.
+    /// Reads the token or secret.
     ///
     /// # Errors
-    /// When it is nowhere.
+    /// Returns an error if it is not set.
     pub(crate) fn token(&self, vault: &Vault) -> anyhow::Result<SecretString> {
         match (&self.token_env, &self.token_file, &self.token_secret) {
-            (Some(variable), None, None) => {
-                Ok(environment(variable).with_context(|| format!("{variable} is not set"))?.into())
-            }
+            (Some(variable), None, None) => Ok(environment(variable)
+                .with_context(|| format!("environment variable `{variable}` is not set"))?
+                .into()),
             (None, Some(path), None) => {
-                let text =
-                    std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("failed to read {}", path.display()))?;
                 Ok(text.trim().into())
             }
-            // What stands there may be the token itself, by mistake: it is not repeated.
+            // The value may be the token itself, by mistake, so don't print it.
             (None, None, Some(name)) => vault.plain(name).map_err(|_| {
                 anyhow::anyhow!(
-                    "`token_secret` is the name of a secret, and none is kept by it; `everturn secret set` keeps one"
+                    "`token_secret` must be the name of a saved secret; run `everturn secret set NAME`"
                 )
             }),
-            _ => bail!("give one of `token_env`, `token_file` and `token_secret` of `{}`", self.name),
+            _ => bail!("platform `{}`: set one of `token_env`, `token_file` and `token_secret`", self.name),
         }
     }
 }

@@ -32,7 +32,8 @@ fn escaped(text: &str) -> String {
 
 pub(super) fn head(head: &Head) -> String {
     let title = escaped(head.title.as_deref().unwrap_or("Session"));
-    let mut about = format!("Begun {}, last active {}", readable(head.created_at), readable(head.active_at));
+    let mut about =
+        format!("Created {}, last active {}", readable(head.created_at), readable(head.active_at));
     if let Some(project) = &head.project {
         write!(about, ", project {project}").unwrap_or_default();
     }
@@ -121,7 +122,7 @@ pub(super) fn foot(head: &Head) -> String {
         let at = readable(queued.posted_at);
         writeln!(
             out,
-            "<section><h2>User, waiting <time>{at}</time></h2><div class=\"said\">{said}</div></section>"
+            "<section><h2>User, queued <time>{at}</time></h2><div class=\"said\">{said}</div></section>"
         )
         .unwrap_or_default();
     }

@@ -106,7 +106,7 @@ fn fenced(text: &str) -> String {
 
 pub(super) fn head(head: &Head) -> String {
     let mut out = format!("# {}\n\n", words(head.title.as_deref().unwrap_or("Session")));
-    writeln!(out, "Begun {}, last active {}.", readable(head.created_at), readable(head.active_at))
+    writeln!(out, "Created {}, last active {}.", readable(head.created_at), readable(head.active_at))
         .unwrap_or_default();
     if let Some(project) = &head.project {
         writeln!(out, "Project: {}.", words(project)).unwrap_or_default();
@@ -156,12 +156,12 @@ fn write_part(out: &mut String, part: &Part) {
         Part::Reasoning(text) => write!(out, "\nReasoning:\n\n{}", quoted(text)),
         Part::Call { tool, arguments, state, result, .. } => {
             let asked =
-                write!(out, "\nCall of {}, {}:\n\n{}", words(tool), call_word(*state), fenced(arguments));
+                write!(out, "\nTool call {}, {}:\n\n{}", words(tool), call_word(*state), fenced(arguments));
             let result = result.as_ref().map(|result| write!(out, "\nResult:\n\n{}", fenced(result)));
             asked.and(result.unwrap_or(Ok(())))
         }
         Part::Steered { message, .. } => {
-            let said = write!(out, "\nUser, into the answer:\n\n{}", quoted(&message.text));
+            let said = write!(out, "\nUser, during the answer:\n\n{}", quoted(&message.text));
             files(out, &message.attachments);
             said
         }
@@ -174,7 +174,7 @@ pub(super) fn foot(head: &Head) -> String {
     let mut out = String::new();
     for queued in &head.queue {
         let (at, said) = (readable(queued.posted_at), quoted(&queued.message.text));
-        write!(out, "\n## User, waiting, {at}\n\n{said}").unwrap_or_default();
+        write!(out, "\n## User, queued, {at}\n\n{said}").unwrap_or_default();
     }
     out
 }

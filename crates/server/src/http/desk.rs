@@ -92,7 +92,7 @@ impl Desks {
             let used = std::mem::take(&mut *self.used());
             if let Err(problem) = self.aside(move |people| people.note_uses(&used)).await {
                 // Who may what does not depend on it.
-                tracing::warn!(?problem, "when credentials were used was not noted");
+                tracing::warn!(?problem, "failed to save when credentials were last used");
             }
         }
     }
@@ -131,7 +131,12 @@ impl Desks {
 
     /// The session that a share leads to, for reading.
     pub(crate) async fn shared(&self, secret: &str) -> Result<SessionHandle, Problem> {
-        let unknown = || Problem::new(ErrorCode::SessionNotFound, "There is no such share.");
+        let unknown = || {
+            Problem::new(
+                ErrorCode::SessionNotFound,
+                "This link doesn't work. It was revoked, or its session was deleted.",
+            )
+        };
         let share = self.0.people.share(secret::hash(secret))?.ok_or_else(unknown)?;
         // What is in the trash is shown to nobody else.
         let row = self.0.hub.row(share.session).await?;
@@ -167,7 +172,7 @@ impl FromRequestParts<App> for Desk {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         // Only the gate puts a caller there; a route that anyone may use has none.
         let caller = parts.extensions.get::<Caller>().cloned();
-        let nobody = || Problem::new(ErrorCode::NotAuthorised, "Nobody is known to ask.");
+        let nobody = || Problem::new(ErrorCode::NotAuthorised, "The request isn't authenticated.");
         Ok(Self { desks: app.desks.clone(), caller: caller.ok_or_else(nobody)? })
     }
 }
@@ -403,7 +408,8 @@ impl Desk {
         let (user, kept) = (self.user(), text.clone());
         let put = self.desks.aside(move |people| people.put_draft(user, session, &kept, base)).await?;
         let Some(revision) = put else {
-            let detail = "The draft was changed on another device. Nothing was kept. The live socket delivers the newer text.";
+            let detail = "The draft was changed on another device, so this version wasn't saved. The live \
+                          socket delivers the newer text.";
             return Err(Problem::new(ErrorCode::DraftChanged, detail));
         };
         // Nobody else may be looking.
@@ -472,7 +478,7 @@ impl Desk {
         if *open >= STREAMS_MAX {
             return Err(Problem::new(
                 ErrorCode::TooMany,
-                format!("At most {STREAMS_MAX} streams may be open."),
+                format!("At most {STREAMS_MAX} streams can be open at once. Close one and try again."),
             ));
         }
         *open += 1;
@@ -547,5 +553,5 @@ pub(crate) fn no_project(project: ProjectId) -> Problem {
 
 /// A file that is not there, in the same words whatever the reason.
 pub(crate) fn no_file() -> Problem {
-    Problem::new(ErrorCode::AttachmentNotFound, "No file is kept by that name.")
+    Problem::new(ErrorCode::AttachmentNotFound, "No attachment with this hash is stored.")
 }

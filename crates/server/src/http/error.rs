@@ -13,7 +13,7 @@ use crate::passkeys::PasskeyError;
 
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:ident, $title:literal;)*) => {
-        /// What went wrong, as a word that programs can rely on.
+        /// A stable, machine-readable error code.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub(crate) enum ErrorCode { $($(#[$doc])* $name,)* }
@@ -39,79 +39,79 @@ macro_rules! error_codes {
 }
 
 error_codes! {
-    AnotherLog = "another_log", CONFLICT, "The log has another entry there";
-    AnotherUser = "another_user", CONFLICT, "Another user is signed in";
-    AttachmentNotFound = "attachment_not_found", NOT_FOUND, "There is no such attachment";
-    BadModel = "bad_model", UNPROCESSABLE_ENTITY, "The model cannot be used";
-    BadName = "bad_name", UNPROCESSABLE_ENTITY, "The name cannot be used";
-    BadPasskey = "bad_passkey", UNPROCESSABLE_ENTITY, "The passkey cannot be used";
-    BadPassword = "bad_password", UNPROCESSABLE_ENTITY, "The password cannot be used";
-    BadPlace = "bad_place", UNPROCESSABLE_ENTITY, "The folder cannot be used";
-    BadRequest = "bad_request", BAD_REQUEST, "The request cannot be read";
-    BadSetting = "bad_setting", UNPROCESSABLE_ENTITY, "The setting cannot be used";
-    BadTag = "bad_tag", UNPROCESSABLE_ENTITY, "The tag cannot be used";
-    BadTitle = "bad_title", UNPROCESSABLE_ENTITY, "The title cannot be used";
-    BeyondEnd = "beyond_end", CONFLICT, "There is no such entry yet";
-    Busy = "busy", CONFLICT, "A task is going on";
-    CeremonyOver = "ceremony_over", GONE, "It must be begun again";
-    Damaged = "damaged", INTERNAL_SERVER_ERROR, "The session's log is damaged";
-    Doubtful = "doubtful", SERVICE_UNAVAILABLE, "It is not known whether it was kept";
-    DraftChanged = "draft_changed", CONFLICT, "The draft was changed elsewhere";
-    EmptyMessage = "empty_message", UNPROCESSABLE_ENTITY, "A message needs text or an attachment";
-    Forbidden = "forbidden", FORBIDDEN, "You may not do that";
-    ForeignHost = "foreign_host", MISDIRECTED_REQUEST, "This server does not go by that name";
-    ForeignOrigin = "foreign_origin", FORBIDDEN, "The request comes from another site";
-    Internal = "internal", INTERNAL_SERVER_ERROR, "The server failed";
-    KeyReused = "key_reused", UNPROCESSABLE_ENTITY, "The key was used for another request";
-    LastOwner = "last_owner", CONFLICT, "An owner must stay";
-    MessageTooLong = "message_too_long", PAYLOAD_TOO_LARGE, "The message is too long";
-    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "This cannot be done here";
-    Moved = "moved", SERVICE_UNAVAILABLE, "Another node writes the session";
-    NameTaken = "name_taken", CONFLICT, "The name is taken";
-    NoPasskeysHere = "no_passkeys_here", CONFLICT, "Passkeys do not work at this address";
-    NoSuchAnswer = "no_such_answer", NOT_FOUND, "The turn has no such answer";
-    NoSuchRoute = "no_such_route", NOT_FOUND, "There is nothing here";
-    NoSuchThing = "no_such_thing", NOT_FOUND, "There is nothing by that id";
-    NoSuchTurn = "no_such_turn", NOT_FOUND, "There is no such turn";
-    NotAuthorised = "not_authorised", UNAUTHORIZED, "A login or a token is needed";
-    NotQueued = "not_queued", CONFLICT, "No such message is waiting";
-    NotReady = "not_ready", SERVICE_UNAVAILABLE, "The server is starting or stopping";
-    NotScratch = "not_scratch", CONFLICT, "The session is not one to break";
-    NothingToCompact = "nothing_to_compact", CONFLICT, "There is nothing to compact";
-    NothingToContinue = "nothing_to_continue", CONFLICT, "There is nothing to continue";
-    NothingToPutBack = "nothing_to_put_back", CONFLICT, "There is nothing to put back";
-    NothingToRetry = "nothing_to_retry", CONFLICT, "There is no turn to answer again";
-    NothingToUndo = "nothing_to_undo", CONFLICT, "There is nothing to take back";
-    OnPostgres = "on_postgres", CONFLICT, "Sessions are on PostgreSQL";
-    ProjectNotFound = "project_not_found", NOT_FOUND, "There is no such project";
-    QueueFull = "queue_full", CONFLICT, "The queue is full";
-    RunsHeld = "runs_held", SERVICE_UNAVAILABLE, "No run starts at the moment";
-    SessionExists = "session_exists", CONFLICT, "The id is in use";
-    SessionNotFound = "session_not_found", NOT_FOUND, "There is no such session";
-    SetInEnvironment = "set_in_environment", CONFLICT, "It is set in the environment of the server";
-    SetInFile = "set_in_file", CONFLICT, "It is set in the file of the configuration";
-    TooLarge = "too_large", PAYLOAD_TOO_LARGE, "The body is too large";
-    TooMany = "too_many", TOO_MANY_REQUESTS, "That is too often or too many";
+    AnotherLog = "another_log", CONFLICT, "The log has diverged";
+    AnotherUser = "another_user", CONFLICT, "Signed in as another user";
+    AttachmentNotFound = "attachment_not_found", NOT_FOUND, "Attachment not found";
+    BadModel = "bad_model", UNPROCESSABLE_ENTITY, "Invalid model";
+    BadName = "bad_name", UNPROCESSABLE_ENTITY, "Invalid name";
+    BadPasskey = "bad_passkey", UNPROCESSABLE_ENTITY, "Invalid passkey";
+    BadPassword = "bad_password", UNPROCESSABLE_ENTITY, "Invalid password";
+    BadPlace = "bad_place", UNPROCESSABLE_ENTITY, "Invalid folder";
+    BadRequest = "bad_request", BAD_REQUEST, "Invalid request";
+    BadSetting = "bad_setting", UNPROCESSABLE_ENTITY, "Invalid setting";
+    BadTag = "bad_tag", UNPROCESSABLE_ENTITY, "Invalid tag";
+    BadTitle = "bad_title", UNPROCESSABLE_ENTITY, "Invalid title";
+    BeyondEnd = "beyond_end", CONFLICT, "The log ends before this entry";
+    Busy = "busy", CONFLICT, "Another task is running";
+    CeremonyOver = "ceremony_over", GONE, "Challenge expired";
+    Damaged = "damaged", INTERNAL_SERVER_ERROR, "Session log damaged";
+    Doubtful = "doubtful", SERVICE_UNAVAILABLE, "Outcome unknown";
+    DraftChanged = "draft_changed", CONFLICT, "Draft changed on another device";
+    EmptyMessage = "empty_message", UNPROCESSABLE_ENTITY, "Empty message";
+    Forbidden = "forbidden", FORBIDDEN, "Permission denied";
+    ForeignHost = "foreign_host", MISDIRECTED_REQUEST, "Unknown host name";
+    ForeignOrigin = "foreign_origin", FORBIDDEN, "Cross-site request rejected";
+    Internal = "internal", INTERNAL_SERVER_ERROR, "Internal server error";
+    KeyReused = "key_reused", UNPROCESSABLE_ENTITY, "Idempotency key already used";
+    LastOwner = "last_owner", CONFLICT, "At least one owner is required";
+    MessageTooLong = "message_too_long", PAYLOAD_TOO_LARGE, "Message too long";
+    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "Method not allowed";
+    Moved = "moved", SERVICE_UNAVAILABLE, "Session moved to another node";
+    NameTaken = "name_taken", CONFLICT, "Name already taken";
+    NoPasskeysHere = "no_passkeys_here", CONFLICT, "Passkeys unavailable at this address";
+    NoSuchAnswer = "no_such_answer", NOT_FOUND, "Answer not found";
+    NoSuchRoute = "no_such_route", NOT_FOUND, "Page or endpoint not found";
+    NoSuchThing = "no_such_thing", NOT_FOUND, "Not found";
+    NoSuchTurn = "no_such_turn", NOT_FOUND, "Turn not found";
+    NotAuthorised = "not_authorised", UNAUTHORIZED, "Authentication required";
+    NotQueued = "not_queued", CONFLICT, "Queued message not found";
+    NotReady = "not_ready", SERVICE_UNAVAILABLE, "Server not ready";
+    NotScratch = "not_scratch", CONFLICT, "Not a scratch session";
+    NothingToCompact = "nothing_to_compact", CONFLICT, "Nothing to compact";
+    NothingToContinue = "nothing_to_continue", CONFLICT, "Nothing to continue";
+    NothingToPutBack = "nothing_to_put_back", CONFLICT, "Nothing to redo";
+    NothingToRetry = "nothing_to_retry", CONFLICT, "Nothing to retry";
+    NothingToUndo = "nothing_to_undo", CONFLICT, "Nothing to undo";
+    OnPostgres = "on_postgres", CONFLICT, "Not available with PostgreSQL";
+    ProjectNotFound = "project_not_found", NOT_FOUND, "Project not found";
+    QueueFull = "queue_full", CONFLICT, "Queue full";
+    RunsHeld = "runs_held", SERVICE_UNAVAILABLE, "New runs are paused";
+    SessionExists = "session_exists", CONFLICT, "Session ID already in use";
+    SessionNotFound = "session_not_found", NOT_FOUND, "Session not found";
+    SetInEnvironment = "set_in_environment", CONFLICT, "Set by an environment variable";
+    SetInFile = "set_in_file", CONFLICT, "Set in the configuration file";
+    TooLarge = "too_large", PAYLOAD_TOO_LARGE, "Content too large";
+    TooMany = "too_many", TOO_MANY_REQUESTS, "Limit exceeded";
     TooManyAttachments = "too_many_attachments", UNPROCESSABLE_ENTITY, "Too many attachments";
-    TooManyIds = "too_many_ids", CONFLICT, "The session has too many ids";
-    TooManyModels = "too_many_models", CONFLICT, "There are too many models";
-    TooManyProjects = "too_many_projects", CONFLICT, "There are too many projects";
-    TooManyTags = "too_many_tags", UNPROCESSABLE_ENTITY, "The session has too many tags";
-    Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Nothing was kept";
-    UploadNotFound = "upload_not_found", NOT_FOUND, "There is no such upload";
-    WrongOffset = "wrong_offset", CONFLICT, "The upload goes on elsewhere";
+    TooManyIds = "too_many_ids", CONFLICT, "Too many session IDs";
+    TooManyModels = "too_many_models", CONFLICT, "Too many models";
+    TooManyProjects = "too_many_projects", CONFLICT, "Too many projects";
+    TooManyTags = "too_many_tags", UNPROCESSABLE_ENTITY, "Too many tags";
+    Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Temporarily unavailable";
+    UploadNotFound = "upload_not_found", NOT_FOUND, "Upload not found";
+    WrongOffset = "wrong_offset", CONFLICT, "Wrong upload offset";
 }
 
-/// An error in the form of RFC 9457: what happened, what was kept, what to do next.
+/// An error as RFC 9457 problem details.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Problem {
-    /// Names the kind of problem.
+    /// A URL that identifies the kind of error.
     #[serde(rename = "type")]
     kind: String,
     title: &'static str,
     status: u16,
     code: ErrorCode,
-    /// What happened, for a person.
+    /// A human-readable explanation of what happened and what to do next.
     detail: String,
     /// Seconds to wait before the next try.
     #[serde(skip)]
@@ -125,16 +125,27 @@ impl Problem {
             title: code.title(),
             status: code.status().as_u16(),
             code,
-            detail: detail.into(),
+            detail: sentence(detail.into()),
             wait_seconds: (code.status() == StatusCode::SERVICE_UNAVAILABLE).then_some(1),
         }
     }
 
-    /// The same, with a time before which asking again is in vain.
+    /// Adds the time to wait before a retry.
     pub(crate) fn after(mut self, wait: std::time::Duration) -> Self {
         self.wait_seconds = Some(wait.as_secs() + 1);
         self
     }
+}
+
+/// Turns the text of an error, which is lower-case and has no period, into a sentence. Names in backticks stay as they are.
+fn sentence(mut text: String) -> String {
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    if text.ends_with(|last: char| !last.is_ascii_punctuation() || "`)\"'".contains(last)) {
+        text.push('.');
+    }
+    text
 }
 
 impl IntoResponse for Problem {
@@ -168,7 +179,7 @@ impl From<CommandError> for Problem {
             CommandError::AttachmentMissing(_) => ErrorCode::AttachmentNotFound,
             CommandError::Unavailable { .. } | CommandError::Retired => ErrorCode::Unavailable,
             CommandError::Doubtful { .. } => {
-                let next = "Ask again with the same Idempotency-Key: it is kept once, or not yet.";
+                let next = "Retry with the same Idempotency-Key; the request is applied at most once.";
                 return Self::new(ErrorCode::Doubtful, format!("{detail}. {next}"));
             }
             CommandError::Moved => ErrorCode::Moved,
@@ -197,11 +208,11 @@ impl From<PeopleError> for Problem {
         let detail = error.to_string();
         match error {
             PeopleError::NameTaken => Self::new(ErrorCode::NameTaken, detail),
-            PeopleError::UnknownUser => Self::new(ErrorCode::NoSuchThing, "There is no such user."),
+            PeopleError::UnknownUser => Self::new(ErrorCode::NoSuchThing, "User not found."),
             PeopleError::TooManyProjects => Self::new(ErrorCode::TooManyProjects, detail),
             PeopleError::TooManyPasskeys => Self::new(ErrorCode::TooMany, detail),
             PeopleError::PasskeyKnown => Self::new(ErrorCode::BadPasskey, detail),
-            PeopleError::UnknownPasskey => Self::new(ErrorCode::NoSuchThing, "There is no such passkey."),
+            PeopleError::UnknownPasskey => Self::new(ErrorCode::NoSuchThing, "Passkey not found."),
             PeopleError::IdentityKnown => Self::new(ErrorCode::NameTaken, detail),
             PeopleError::TooManyModels => Self::new(ErrorCode::TooManyModels, detail),
             PeopleError::LastOwner => Self::new(ErrorCode::LastOwner, detail),
@@ -211,7 +222,7 @@ impl From<PeopleError> for Problem {
             | PeopleError::Closed
             | PeopleError::Directory(_)
             | PeopleError::File(_) => {
-                tracing::error!(%error, "the file of people cannot be used");
+                tracing::error!(%error, "user database unavailable");
                 Self::new(
                     ErrorCode::Unavailable,
                     "The user database is unavailable right now. Try again later.",
@@ -229,8 +240,8 @@ impl From<PasskeyError> for Problem {
             PasskeyError::Over => Self::new(ErrorCode::CeremonyOver, detail),
             PasskeyError::Wrong(_) | PasskeyError::Unknown => Self::new(ErrorCode::BadPasskey, detail),
             PasskeyError::Unreadable(_) => {
-                tracing::error!(%error, "a passkey cannot be read");
-                Self::new(ErrorCode::Unavailable, "The passkey could not be looked at; try again.")
+                tracing::error!(%error, "failed to decode passkey");
+                Self::new(ErrorCode::Unavailable, "The passkey couldn't be checked. Try again.")
             }
             PasskeyError::People(error) => error.into(),
         }
@@ -239,7 +250,10 @@ impl From<PasskeyError> for Problem {
 
 impl From<getrandom::Error> for Problem {
     fn from(error: getrandom::Error) -> Self {
-        Self::new(ErrorCode::Unavailable, format!("The system has no randomness for a secret: {error}."))
+        Self::new(
+            ErrorCode::Unavailable,
+            format!("The operating system's random number generator failed: {error}."),
+        )
     }
 }
 
@@ -284,6 +298,20 @@ mod tests {
         assert!(texts.is_sorted());
         for (code, text) in ErrorCode::ALL {
             assert_eq!(serde_json::to_value(code).ok(), Some(serde_json::Value::from(*text)));
+        }
+    }
+
+    #[test]
+    fn details_are_sentences() {
+        for (text, expected) in [
+            ("the queue is full", "The queue is full."),
+            ("Already a sentence.", "Already a sentence."),
+            ("`trash_days` is too large", "`trash_days` is too large."),
+            ("try again (in 5 s)", "Try again (in 5 s)."),
+            ("éclair", "éclair."),
+            ("", ""),
+        ] {
+            assert_eq!(sentence(text.to_owned()), expected);
         }
     }
 }

@@ -96,7 +96,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Key {
         match value.to_str() {
             Ok(key) if !key.is_empty() && key.len() <= KEY_MAX => Ok(Self(Some(MessageKey(key.to_owned())))),
             _ => {
-                let detail = format!("An Idempotency-Key has 1 to {KEY_MAX} visible ASCII characters.");
+                let detail = format!("An Idempotency-Key must have 1 to {KEY_MAX} visible ASCII characters.");
                 Err(Problem::new(ErrorCode::BadRequest, detail))
             }
         }

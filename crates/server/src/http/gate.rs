@@ -111,7 +111,7 @@ fn caller(desks: &Desks, asked: Asked, request: &Request) -> Result<Caller, Prob
     let nobody = || {
         Problem::new(
             ErrorCode::NotAuthorised,
-            "Log in, or send `Authorization: Bearer <token>`. `everturn token new` makes one.",
+            "Sign in, or send `Authorization: Bearer <token>`. Create a token with `everturn token new`.",
         )
     };
     let (secret, kind) = carried(request.headers()).ok_or_else(nobody)?;
@@ -120,7 +120,10 @@ fn caller(desks: &Desks, asked: Asked, request: &Request) -> Result<Caller, Prob
     if kind == Kind::Login && changes && !request.headers().contains_key(CHANGE_HEADER) {
         return Err(Problem::new(
             ErrorCode::ForeignOrigin,
-            format!("A browser sends `{CHANGE_HEADER}: 1` with every change."),
+            format!(
+                "Requests that change something with a login cookie need the header `{CHANGE_HEADER}: 1`. \
+                 Nothing was changed."
+            ),
         ));
     }
     let page =
@@ -131,11 +134,15 @@ fn caller(desks: &Desks, asked: Asked, request: &Request) -> Result<Caller, Prob
     }
     let scope = asked.scope;
     if caller.scope < scope {
-        let detail = format!("This needs `{}`, and you may `{}`.", scope.as_str(), caller.scope.as_str());
+        let detail = format!(
+            "This request needs the scope `{}`; your credential has `{}`.",
+            scope.as_str(),
+            caller.scope.as_str()
+        );
         return Err(Problem::new(ErrorCode::Forbidden, detail));
     }
     if asked.owner && caller.role != Role::Owner {
-        return Err(Problem::new(ErrorCode::Forbidden, "This is for owners."));
+        return Err(Problem::new(ErrorCode::Forbidden, "Only owners can do this."));
     }
     Ok(caller)
 }
@@ -206,14 +213,17 @@ impl Front {
 fn check_host(front: &Front, request: &Request) -> Result<(), Problem> {
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
     if front.proxy.is_some_and(|proxy| peer.is_some_and(|peer| peer != proxy && !peer.is_loopback())) {
-        return Err(Problem::new(ErrorCode::ForeignHost, "Use the address of the proxy."));
+        return Err(Problem::new(
+            ErrorCode::ForeignHost,
+            "This server accepts requests only through its proxy. Use the proxy's address.",
+        ));
     }
     let authority = request.uri().authority().map(axum::http::uri::Authority::as_str);
     let mut named = request.headers().get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or(""));
     let hosts = [authority, named.next(), named.next()];
     let hosts = || hosts.iter().flatten();
     if hosts().next().is_none() || !hosts().all(|host| front.knows(host)) {
-        let detail = "Use localhost or 127.0.0.1, or name the host under `hosts` in the configuration.";
+        let detail = "Use localhost or 127.0.0.1, or add the host to `hosts` in the configuration.";
         return Err(Problem::new(ErrorCode::ForeignHost, detail));
     }
     let asset = pages::is_asset(request);
@@ -226,7 +236,10 @@ fn check_host(front: &Front, request: &Request) -> Result<(), Problem> {
         place.is_some_and(|place| hosts().any(|host| host.eq_ignore_ascii_case(place)))
     };
     if !request.headers().get_all(header::ORIGIN).iter().all(own) {
-        return Err(Problem::new(ErrorCode::ForeignOrigin, "This server answers its own pages only."));
+        return Err(Problem::new(
+            ErrorCode::ForeignOrigin,
+            "This server accepts browser requests only from its own pages.",
+        ));
     }
     Ok(())
 }
@@ -260,8 +273,9 @@ pub(crate) async fn guard(State(front): State<Front>, request: Request, next: Ne
     };
     let answered = AssertUnwindSafe(answer).catch_unwind().instrument(span.clone()).await;
     let mut response = answered.unwrap_or_else(|_| {
-        tracing::error!("a request failed in a way that nobody thought of");
-        let detail = "This is a fault of the server; what was answered before is kept.";
+        tracing::error!("request handler panicked");
+        let detail = "The server hit a bug. Everything confirmed before this request is saved. Try again, or \
+                      check the server's log.";
         Problem::new(ErrorCode::Internal, detail).into_response()
     });
     span.record("status", response.status().as_u16());

@@ -44,22 +44,22 @@ pub(crate) async fn serve(
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of file handles, most likely: those that are open end some time.
-                tracing::warn!(%error, "no connection could be accepted");
+                tracing::warn!(%error, "failed to accept connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
         let Ok(permit) = room.clone().try_acquire_owned() else {
-            tracing::warn!(most = CONNECTIONS_MAX, "a connection was refused: there are too many");
+            tracing::warn!(most = CONNECTIONS_MAX, "connection rejected, too many open");
             continue;
         };
         if let Err(error) = socket.set_nodelay(true) {
-            tracing::debug!(%error, "small writes may wait");
+            tracing::debug!(%error, "failed to set TCP_NODELAY");
         }
         let answering = Answering { router: router.clone(), peer, tls: tls.clone(), stop: stop.clone() };
         crate::spawn::spawn(async move {
             if let Err(error) = answering.run(socket).await {
-                tracing::debug!(%error, "a connection ended");
+                tracing::debug!(%error, "connection closed");
             }
             drop(permit);
         });
@@ -67,7 +67,7 @@ pub(crate) async fn serve(
     drop(listener);
     // All of them are there again once every connection has ended.
     if tokio::time::timeout(CLOSE_MAX, room.acquire_many(CONNECTIONS_MAX)).await.is_err() {
-        tracing::info!("some requests were cut off");
+        tracing::info!("requests cut off at shutdown");
     }
 }
 

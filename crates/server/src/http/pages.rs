@@ -56,13 +56,14 @@ pub(crate) fn is_asset(request: &Request) -> bool {
 pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');
     if path == "api" || path.starts_with("api/") || !matches!(method, Method::GET | Method::HEAD) {
-        return Problem::new(ErrorCode::NoSuchRoute, "See /api/v1/reference.").into_response();
+        return Problem::new(ErrorCode::NoSuchRoute, "Check the URL. /api/v1/reference lists all endpoints.")
+            .into_response();
     }
     let inside = path.split('/').next().is_some_and(|place| PLACES.contains(&place));
     let name = if inside { PAGE } else { path };
     let Some(file) = Files::get(name) else {
-        let no_pages = "This build has no pages; `just release` makes one that does.";
-        let detail = if inside { no_pages } else { "See /api/v1/reference." };
+        let no_pages = "This build doesn't include the web UI. Build one that does with `just release`.";
+        let detail = if inside { no_pages } else { "Check the URL. /api/v1/reference lists all endpoints." };
         return Problem::new(ErrorCode::NoSuchRoute, detail).into_response();
     };
     answer(name, &file, &headers)

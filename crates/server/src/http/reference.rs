@@ -21,15 +21,17 @@ pub(crate) fn describe(openapi: &utoipa::openapi::OpenApi) {
     DESCRIPTION.get_or_init(|| openapi.to_json().unwrap_or_default());
 }
 
-/// The description of this API, for programs.
-#[utoipa::path(get, path = "/api/v1/openapi.json", tag = "reference", responses((status = 200, body = Object)))]
+/// Returns the OpenAPI description of this API.
+#[utoipa::path(get, path = "/api/v1/openapi.json", operation_id = "reference.openapi", tag = "reference",
+    responses((status = 200, body = Object)))]
 async fn openapi() -> Response {
     let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (headers, DESCRIPTION.get().cloned().unwrap_or_default()).into_response()
 }
 
-/// The description of this API, for people.
-#[utoipa::path(get, path = "/api/v1/reference", tag = "reference", responses((status = 200, content_type = "text/html")))]
+/// Returns this API's reference as an HTML page.
+#[utoipa::path(get, path = "/api/v1/reference", operation_id = "reference.page", tag = "reference",
+    responses((status = 200, content_type = "text/html")))]
 async fn reference() -> Response {
     let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; \
         frame-ancestors 'none'; base-uri 'none'";

@@ -111,7 +111,7 @@ pub(crate) fn entries(
                 Ok(followed) => write(&mut out, &followed),
                 Err(error) => {
                     // The reader resumes after the last id that it has.
-                    tracing::debug!(reason = %error, "a reader was cut off");
+                    tracing::debug!(reason = %error, "stream reader cut off");
                     event(&mut out, "cut_off", None, &serde_json::json!({ "after": follower.cursor().0 }));
                     return Some((Ok(out.freeze()), None));
                 }

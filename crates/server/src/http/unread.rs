@@ -30,7 +30,7 @@ pub(super) async fn read_the_rest(request: Request, next: Next) -> Response {
     if let Ok(body) = unread.try_recv() {
         crate::spawn::spawn(async move {
             if tokio::time::timeout(WAIT_MAX, throw_away(body)).await.is_err() {
-                tracing::debug!(seconds = WAIT_MAX.as_secs(), "the rest of an answered request did not come");
+                tracing::debug!(seconds = WAIT_MAX.as_secs(), "request body not drained in time");
             }
         });
     }

@@ -46,8 +46,13 @@ impl Visitor {
     /// When it is too early for one.
     pub(crate) fn attempt(&self, throttle: &Throttle, account: Option<&str>) -> Result<Vec<Key>, Problem> {
         let keys: Vec<Key> = account.map(Key::account).into_iter().chain(self.from.clone()).collect();
-        let too_early =
-            |wait| Problem::new(ErrorCode::TooMany, "Too many logins failed; wait a while.").after(wait);
+        let too_early = |wait| {
+            Problem::new(
+                ErrorCode::TooMany,
+                "Too many failed sign-in attempts. Wait a while, then try again.",
+            )
+            .after(wait)
+        };
         throttle.attempt(&keys).map_err(too_early)?;
         Ok(keys)
     }

@@ -5,18 +5,18 @@ use session::{Attachment, BlobHash, Message, PostMode};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// A file that came with a message.
+/// A file attached to a message.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AttachmentBody {
     pub(crate) name: String,
     pub(crate) media_type: String,
-    /// What `POST /attachments` answered.
+    /// The `blob` that `POST /attachments` returned.
     pub(crate) blob: String,
     pub(crate) size_bytes: u64,
 }
 
-/// What a person says.
+/// A user's message.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MessageBody {
@@ -24,7 +24,7 @@ pub(crate) struct MessageBody {
     pub(crate) text: String,
     #[serde(default)]
     pub(crate) attachments: Vec<AttachmentBody>,
-    /// The model to ask, by its name in `GET /models`; the first one there if left out.
+    /// The model to use, by its name in `GET /models`. If omitted, the project's model or the default model.
     #[serde(default)]
     pub(crate) model: Option<String>,
 }
@@ -47,14 +47,14 @@ impl From<MessageBody> for Message {
     }
 }
 
-/// What a message does when a run is going on.
+/// How a message is handled while a run is active.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Mode {
     /// Wait for the run to end.
     #[default]
     Queue,
-    /// Go into the run between two steps; wait if it ends first.
+    /// Enter the run when its current step ends; wait if the run ends first.
     Steer,
     /// Stop the run, then go first.
     Interrupt,
@@ -77,21 +77,21 @@ pub(crate) struct PostBody {
     pub(crate) text: String,
     #[serde(default)]
     pub(crate) attachments: Vec<AttachmentBody>,
-    /// The model to ask, by its name in `GET /models`; the first one there if left out.
+    /// The model to use, by its name in `GET /models`. If omitted, the project's model or the default model.
     #[serde(default)]
     pub(crate) model: Option<String>,
     #[serde(default)]
     pub(crate) mode: Mode,
 }
 
-/// It is durable.
+/// Acknowledges a durable change.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Kept {
-    /// The end of the log that holds it.
+    /// The sequence number of the log's last entry after the change.
     pub(crate) seq: u64,
-    /// The turn that it made or concerned.
+    /// The turn that the change created or affected.
     pub(crate) turn: Option<u64>,
-    /// The run that it started.
+    /// The run that the change started.
     pub(crate) run: Option<u64>,
 }
 
@@ -105,26 +105,27 @@ impl From<hub::Acknowledged> for Kept {
     }
 }
 
-/// One line of the list of sessions. Times are microseconds since 1970.
+/// A row in the list of sessions. Times are in microseconds since 1970.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Line {
     pub(crate) session: Uuid,
     pub(crate) title: Option<String>,
     pub(crate) created_at: i64,
     pub(crate) active_at: i64,
-    /// The run that is going on.
+    /// The active run.
     pub(crate) run: Option<u64>,
-    /// Why its newest turn waits for a person; none when it does not.
+    /// Why the newest turn needs the user's attention; null if it doesn't.
     pub(crate) needs: Option<session::Need>,
     pub(crate) pinned: bool,
     pub(crate) archived: bool,
     pub(crate) trashed: bool,
-    /// Since when it is in the trash.
+    /// When the session was moved to the trash.
     pub(crate) trashed_at: Option<i64>,
     pub(crate) tags: Vec<String>,
-    /// The project that it stands in.
+    /// The session's project.
     pub(crate) project: Option<Uuid>,
-    /// The end of the log that it was read from, in a feed; of two lines the one with the higher is true.
+    /// In a feed, the sequence number the row reflects. Of two rows for a session, the one with the higher number is
+    /// newer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) seq: Option<u64>,
 }
@@ -169,16 +170,16 @@ impl From<&hub::Line> for Line {
     }
 }
 
-/// A session as it is at `seq`.
+/// A session's state at `seq`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SessionBody {
     pub(crate) session: Uuid,
-    /// The session's state: title, turns with their answers and marks, waiting messages, the run that is going on.
+    /// The state: title, turns with their answers and markers, queued messages, and the active run.
     #[serde(flatten)]
     pub(crate) view: session::View,
 }
 
-/// An entry of a session's log, as it stands there.
+/// An entry of a session's log.
 #[derive(Debug, Serialize)]
 pub(crate) struct EntryBody<'a> {
     pub(crate) seq: u64,
@@ -186,7 +187,7 @@ pub(crate) struct EntryBody<'a> {
     pub(crate) event: EventBody<'a>,
 }
 
-/// What happened. A kind that this version does not know is told as it was kept: a reader may know it, or skip it.
+/// An event. One of an unknown kind is passed through as it is stored: a reader may know it, or skip it.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum EventBody<'a> {

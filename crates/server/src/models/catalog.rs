@@ -84,7 +84,7 @@ fn parsed<T: FromStr>(field: &str) -> Option<T> {
 }
 
 /// A name without the date at its end: `-2026-04-14` or `-20260414`.
-fn without_date(name: &str) -> Option<&str> {
+pub(super) fn without_date(name: &str) -> Option<&str> {
     ["-0000-00-00", "-00000000"].iter().find_map(|form| {
         let (before, date) = name.split_at_checked(name.len().checked_sub(form.len())?)?;
         let fits = |(letter, form): (char, char)| {

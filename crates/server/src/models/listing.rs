@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::catalog::{KnownModel, as_of};
+use super::catalog::{KnownModel, as_of, without_date};
 use crate::config::ModelConfig;
 use crate::vault::Vault;
 
@@ -40,19 +40,19 @@ const OTHER_KINDS: [&str; 14] = [
     "ocr",
 ];
 
-/// A model that a provider offers.
+/// A model in a provider's list.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct ListedModel {
     /// The provider's name for the model.
     pub(crate) model: String,
-    /// The context window in tokens, input and output together; none if unknown.
+    /// The context window in tokens, input and output together; null if unknown.
     pub(crate) window_tokens: Option<u64>,
-    /// The price per million input tokens; none if unknown.
+    /// The price per million input tokens; null if unknown.
     pub(crate) input_price: Option<f64>,
     pub(crate) output_price: Option<f64>,
-    /// The date of the prices if they are the catalog's, as YYYY-MM-DD.
+    /// The date of the prices, as YYYY-MM-DD, if they come from the built-in catalog.
     pub(crate) prices_as_of: Option<&'static str>,
-    /// Whether it continues an answer from its beginning: llama.cpp does.
+    /// Whether the model can continue a partial answer (prefill), as with llama.cpp.
     pub(crate) takes_prefix: bool,
 }
 
@@ -85,7 +85,7 @@ pub(crate) async fn list(
         bail!("The provider didn't list its models ({}).", status.as_u16());
     }
     let text = String::from_utf8_lossy(&body);
-    if text.trim_start().starts_with('<') {
+    if is_web_page(&text) {
         bail!("This address answers with a web page, not with a provider's API.");
     }
     let text = super::options::request(config, vault)?
@@ -93,10 +93,11 @@ pub(crate) async fn list(
         .map_err(anyhow::Error::msg)?
         .hide(text)
         .into_owned();
-    let listed: Value = serde_json::from_str(&text).context("The provider's list can't be read.")?;
+    let listed: Value =
+        serde_json::from_str(&text).context("The provider's list of models can't be read.")?;
     let mut models = models(&listed, &config.url);
     if models.is_empty() {
-        bail!("The provider lists no models here.");
+        bail!("The provider lists no models at this URL.");
     }
     if listed["data"].as_array().is_some_and(|all| all.iter().any(|model| model["owned_by"] == "library")) {
         read_ollama(&outgoing, &config.url, &mut models).await;
@@ -104,19 +105,80 @@ pub(crate) async fn list(
     Ok(models)
 }
 
+/// What a successful reply to a request for a provider's models says about one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// The list has the model, or is known to be incomplete.
+    Listed,
+    /// The list lacks the model.
+    NotListed,
+    /// The reply is a web page.
+    WebPage,
+    /// The reply is not a list of models.
+    NoList,
+}
+
+impl Listing {
+    /// Reads the body of a reply.
+    ///
+    /// # Errors
+    /// Returns an error if the body is cut off or too long.
+    pub(super) async fn read(reply: reqwest::Response, config: &ModelConfig) -> anyhow::Result<Self> {
+        let listing = Self::of(&read(reply).await?, &config.model);
+        // Azure lists base models, but requests name deployments.
+        let is_azure = agent::is_at(&config.url, &["azure.com"]);
+        Ok(if listing == Self::NotListed && is_azure { Self::Listed } else { listing })
+    }
+
+    fn of(body: &[u8], model: &str) -> Self {
+        if is_web_page(&String::from_utf8_lossy(body)) {
+            return Self::WebPage;
+        }
+        let Ok(listed) = serde_json::from_slice::<Value>(body) else { return Self::NoList };
+        let Some(all) = entries(&listed) else { return Self::NoList };
+        let model = without_prefix(model);
+        let is_it = |listed: &str| {
+            let listed = without_prefix(listed);
+            // Ollama lists the default tag. Anthropic lists the dated name of an alias.
+            listed == model
+                || listed.strip_suffix(":latest") == Some(model)
+                || without_date(listed) == Some(model)
+        };
+        let has_it = |entry: &Value| ["id", "name"].iter().any(|key| entry[key].as_str().is_some_and(is_it));
+        match listed["has_more"] == true || all.iter().any(has_it) {
+            true => Self::Listed,
+            false => Self::NotListed,
+        }
+    }
+}
+
+/// The entries of a list of models, in any of the shapes that providers use.
+fn entries(listed: &Value) -> Option<&Vec<Value>> {
+    listed["data"].as_array().or(listed["models"].as_array()).or(listed.as_array())
+}
+
+fn is_web_page(body: &str) -> bool {
+    body.trim_start().starts_with('<')
+}
+
+/// A model's name as requests use it. Gemini lists its models with a prefix.
+fn without_prefix(name: &str) -> &str {
+    name.strip_prefix("models/").unwrap_or(name)
+}
+
 fn reached(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("The provider didn't answer within {} s.", PATIENCE.as_secs());
     }
-    "The provider can't be reached at this address.".to_owned()
+    "The provider can't be reached at this URL.".to_owned()
 }
 
 /// Reads a list of at most `LIST_BYTES_MAX` bytes.
 async fn read(mut reply: reqwest::Response) -> anyhow::Result<Vec<u8>> {
     let mut body = Vec::new();
-    while let Some(chunk) = reply.chunk().await.context("The provider's list was cut off.")? {
+    while let Some(chunk) = reply.chunk().await.context("The provider's list of models was cut off.")? {
         if body.len() + chunk.len() > LIST_BYTES_MAX {
-            bail!("The provider's list is too long.");
+            bail!("The provider's list of models is too long.");
         }
         body.extend_from_slice(&chunk);
     }
@@ -125,15 +187,14 @@ async fn read(mut reply: reqwest::Response) -> anyhow::Result<Vec<u8>> {
 
 /// The models of a list, in its order. Providers agree on little more than the name.
 fn models(listed: &Value, url: &str) -> Vec<ListedModel> {
-    let all = listed["data"].as_array().or(listed["models"].as_array()).or(listed.as_array());
     let chats = |model: &&Value| {
         let is_other =
             model["type"].as_str().is_some_and(|kind| !matches!(kind, "chat" | "language" | "model"));
         !is_other && model["capabilities"]["completion_chat"].as_bool() != Some(false)
     };
-    let models = all.into_iter().flatten().filter(chats).filter_map(|model| {
+    let models = entries(listed).into_iter().flatten().filter(chats).filter_map(|model| {
         let name = model["id"].as_str().or(model["name"].as_str())?;
-        let name = name.strip_prefix("models/").unwrap_or(name);
+        let name = without_prefix(name);
         let lower = name.to_lowercase();
         let is_shown = !name.trim().is_empty()
             && name.len() <= NAME_BYTES_MAX
@@ -143,8 +204,11 @@ fn models(listed: &Value, url: &str) -> Vec<ListedModel> {
         }
         let known = KnownModel::find(url, name);
         let told = window_of(model);
-        let price =
-            |field: &str| model["pricing"][field].as_str()?.parse::<f64>().ok().map(|price| price * 1e6);
+        // OpenRouter lists its routers at -1: their price depends on the model that answers.
+        let price = |field: &str| {
+            let price = model["pricing"][field].as_str()?.parse::<f64>().ok()?;
+            (price.is_finite() && price >= 0.0).then_some(price * 1e6)
+        };
         let micros = |micros: u64| micros as f64 / 1e6;
         let told_prices = price("prompt").zip(price("completion"));
         let known_prices =
@@ -203,6 +267,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_reply_says_whether_a_model_is_listed() {
+        let of = |body: &str| Listing::of(body.as_bytes(), "big-1");
+        let list = |name: &str| json!({ "data": [{ "id": "text-embedding-1" }, { "id": name }] }).to_string();
+        for name in ["big-1", "models/big-1", "big-1:latest", "big-1-20260414"] {
+            assert_eq!(of(&list(name)), Listing::Listed, "{name}");
+        }
+        for name in ["big-10", "big", "big-1:4b", "Big-1"] {
+            assert_eq!(of(&list(name)), Listing::NotListed, "{name}");
+        }
+        assert_eq!(of(&json!({ "data": [], "has_more": true }).to_string()), Listing::Listed);
+        assert_eq!(of(&json!([{ "id": "a" }]).to_string()), Listing::NotListed);
+        assert_eq!(of(&json!({ "models": [{ "name": "models/big-1" }] }).to_string()), Listing::Listed);
+        for page in ["<!doctype html><title>Big</title>", "\n <html>"] {
+            assert_eq!(of(page), Listing::WebPage);
+        }
+        for other in ["", "OK", "{}", "{\"status\":\"ok\"}", "7", "\u{fffd}"] {
+            assert_eq!(of(other), Listing::NoList, "{other}");
+        }
+    }
+
+    #[test]
     fn every_shape_of_a_list_is_read() {
         let names = |listed: Value, url: &str| {
             models(&listed, url)
@@ -234,6 +319,9 @@ mod tests {
         let listed = models(&router, "https://openrouter.ai/api/v1");
         let prices = |listed: &ListedModel| (listed.input_price, listed.output_price, listed.prices_as_of);
         assert_eq!(prices(&listed[0]), (Some(2.0), Some(10.0), None));
+        let varying =
+            json!({ "data": [{ "id": "x/auto", "pricing": { "prompt": "-1", "completion": "-1" } }] });
+        assert_eq!(prices(&models(&varying, "https://openrouter.ai/api/v1")[0]), (None, None, None));
         let openai = json!({ "data": [{ "id": "gpt-5.5" }] });
         assert_eq!(models(&openai, "https://api.openai.com/v1")[0].prices_as_of, Some(as_of()));
     }

@@ -19,7 +19,7 @@ const DEFAULT: &str = "default_model";
 /// Letters of a model's name that the name of its key begins with.
 const KEY_NAME_LETTERS: usize = 40;
 
-/// Where a model is named.
+/// Where a model is defined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NamedIn {
@@ -50,12 +50,12 @@ pub(crate) enum NewKey {
 /// Why nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChangeError {
-    #[error("the file of the configuration names the model")]
+    #[error("the model is defined in the configuration file")]
     InFile,
-    #[error("there is no such model")]
+    #[error("unknown model")]
     Unknown,
     /// Whoever may change an address must not learn the key by it.
-    #[error("the saved key or header values were given for another route")]
+    #[error("the saved key or header values belong to another URL, proxy or certificate")]
     KeyForElsewhere,
     #[error("the options can't be used: {0:#}")]
     BadOptions(anyhow::Error),
@@ -225,7 +225,7 @@ impl Offered {
     /// Reads what is kept once more: a secret may have been changed. When it cannot be read, the list stays as it is.
     pub(crate) fn look_again(&self) {
         if let Err(error) = self.read(&self.changing()) {
-            tracing::error!(reason = %error, "the models that are kept cannot be read; the list stays as it is");
+            tracing::error!(reason = %error, "failed to read saved models, keeping the current list");
         }
     }
 
@@ -314,7 +314,9 @@ fn saved_options(people: &People, vault: &Vault, model: &str) -> anyhow::Result<
         return Ok(None);
     }
     let text = vault.plain(&name).map_err(|_| {
-        anyhow::anyhow!("The options of this model can't be opened. Enter them again under Settings.")
+        anyhow::anyhow!(
+            "The saved options of this model can't be decrypted. Enter them again under Settings."
+        )
     })?;
     Ok(Some(serde_json::from_str(text.expose_secret())?))
 }

@@ -35,7 +35,7 @@ pub(crate) enum HeaderConfig {
     },
 }
 
-/// Options of a model that owners set while the server runs. A field that is left out keeps its default.
+/// A model's options, set by owners at runtime. An omitted field keeps its default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ModelOptions {
@@ -67,7 +67,7 @@ pub(crate) struct ModelOptions {
     /// Price per million output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) output_price: Option<f64>,
-    /// Overrides of what is known about the model; docs/configuration.md lists the fields.
+    /// Overrides of the model's known capabilities; docs/configuration.md lists the fields.
     #[schema(value_type = std::collections::HashMap<String, Object>)]
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) accepts: Map<String, Value>,
@@ -136,7 +136,7 @@ pub(crate) fn check(config: &ModelConfig) -> anyhow::Result<()> {
     ensure!(config.headers.len() <= HEADERS_MAX, "A model can have at most {HEADERS_MAX} headers.");
     let mut names = BTreeSet::new();
     for (name, value) in &config.headers {
-        ensure!(names.insert(header_name(name)?), "The header `{name}` is there twice.");
+        ensure!(names.insert(header_name(name)?), "The header `{name}` is set twice.");
         if let HeaderConfig::Value(value) = value {
             check_header_value(name, value)?;
         }

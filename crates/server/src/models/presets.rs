@@ -13,7 +13,7 @@ pub(crate) struct Preset {
     pub(crate) url: &'static str,
     /// The wire format.
     pub(crate) provider: ProviderConfig,
-    /// The environment variable that usually holds the key; none if it usually needs no key.
+    /// The environment variable that usually holds the key; null if no key is usually needed.
     pub(crate) key_env: Option<&'static str>,
 }
 

@@ -36,7 +36,9 @@ pub(crate) async fn try_out(model: &Model) -> Found {
             Found { ok: true, told: format!("Answered in {:.1} s.", begun.elapsed().as_secs_f64()) }
         }
         Ok(Err(error)) => Found { ok: false, told: in_words(&error) },
-        Err(_) => Found { ok: false, told: format!("There was no answer within {} s.", PATIENCE.as_secs()) },
+        Err(_) => {
+            Found { ok: false, told: format!("The model didn't answer within {} s.", PATIENCE.as_secs()) }
+        }
     }
 }
 
@@ -47,7 +49,7 @@ async fn answered(model: &Model, question: &Question) -> Result<(), ProviderErro
             return Ok(());
         }
     }
-    Err(ProviderError::Cut { reason: "it ended before its end".to_owned() })
+    Err(ProviderError::Cut { reason: "the stream ended early".to_owned() })
 }
 
 fn in_words(error: &ProviderError) -> String {
@@ -55,7 +57,7 @@ fn in_words(error: &ProviderError) -> String {
         // What it says about a key may show a part of it.
         ProviderError::Refused { kind: RefusalKind::Key, .. } => match error.status() {
             Some(status) => format!("The provider rejected the key ({status})."),
-            None => format!("There is no key: {}.", said(error)),
+            None => format!("The API key can't be read: {}.", said(error)),
         },
         ProviderError::Refused { kind: RefusalKind::UnknownModel, .. } => {
             format!("The provider doesn't know this model. {}", said(error))
@@ -64,7 +66,7 @@ fn in_words(error: &ProviderError) -> String {
             format!("The provider account has no credit left. {}", said(error))
         }
         ProviderError::Refused { .. } if error.status() == Some(404) => {
-            format!("There is no model at this address. {}", said(error))
+            format!("No model API was found at this URL. {}", said(error))
         }
         ProviderError::Refused { .. } => format!("The provider rejected the request: {}.", said(error)),
         ProviderError::Busy { kind: BusyKind::RateLimit, .. } => {
@@ -105,7 +107,10 @@ mod tests {
         assert_eq!(rejected, "The provider rejected the key (401).");
         let unknown = refused(RefusalKind::UnknownModel, "HTTP 404: no model `m`.");
         assert_eq!(unknown, "The provider doesn't know this model. HTTP 404: no model `m`");
-        assert_eq!(refused(RefusalKind::Key, "there is no secret"), "There is no key: there is no secret.");
+        assert_eq!(
+            refused(RefusalKind::Key, "there is no secret"),
+            "The API key can't be read: there is no secret."
+        );
         let busy = |kind, reason: &str| {
             in_words(&ProviderError::Busy { kind, reason: reason.to_owned(), retry_after: None })
         };

@@ -82,20 +82,21 @@ impl SecretSource {
                 Self::Read(environment(variable).with_context(|| format!("{variable} is not set"))?.into())
             }
             (None, Some(path), None) => {
-                let text =
-                    std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("failed to read {}", path.display()))?;
                 Self::Read(text.trim().into())
             }
             (None, None, Some(name)) => {
                 // What stands there may be the secret itself, by mistake: it is not repeated.
                 if vault.plain(name).is_err() {
                     bail!(
-                        "`client_secret` is the name of a secret, and none is kept by it; `everturn secret set` keeps one"
+                        "`client_secret` must be the name of a stored secret; store one with `everturn \
+                         secret set`"
                     );
                 }
                 Self::Kept(vault.clone(), name.clone())
             }
-            _ => bail!("give one of `client_secret_env`, `client_secret_file` and `client_secret`"),
+            _ => bail!("set only one of `client_secret_env`, `client_secret_file` and `client_secret`"),
         }))
     }
 
@@ -115,9 +116,9 @@ enum Unheard {
     Refused(#[from] Refused),
     #[error(transparent)]
     Broken(#[from] reqwest::Error),
-    #[error("the answer is too long")]
+    #[error("response too long")]
     TooLong,
-    #[error("the answer cannot be read: {0}")]
+    #[error("failed to read response: {0}")]
     Unreadable(#[from] axum::http::Error),
 }
 
@@ -185,7 +186,8 @@ impl Provider {
         }
         let http = |asked| fetch(self.outgoing.clone(), asked);
         let found = CoreProviderMetadata::discover_async(self.issuer.clone(), &http).await;
-        let found = found.map(Arc::new).map_err(|error| self.failed("the provider cannot be asked", &error));
+        let found =
+            found.map(Arc::new).map_err(|error| self.failed("failed to fetch provider metadata", &error));
         self.publish(found.as_ref().ok().cloned());
         found
     }
@@ -193,7 +195,7 @@ impl Provider {
     async fn client(&self, redirect: RedirectUrl) -> Result<Client, Refusal> {
         let metadata = self.metadata().await?;
         let secret = self.secret.as_ref().map(SecretSource::secret).transpose().map_err(|why| {
-            tracing::warn!(provider = self.config.name, why, "the secret cannot be read");
+            tracing::warn!(provider = self.config.name, why, "failed to read client secret");
             Refusal::Provider
         })?;
         // What is not said is the header; some take the secret in the body only.
@@ -240,18 +242,19 @@ impl Provider {
         let http = |asked| fetch(self.outgoing.clone(), asked);
         let exchange = client
             .exchange_code(AuthorizationCode::new(code))
-            .map_err(|error| self.failed("the provider takes no codes", &error))?;
+            .map_err(|error| self.failed("provider has no token endpoint", &error))?;
         let answered = exchange.set_pkce_verifier(verifier).request_async(&http).await;
-        let tokens = answered.map_err(|error| self.failed("the provider did not take the code", &error))?;
+        let tokens =
+            answered.map_err(|error| self.failed("provider rejected the authorization code", &error))?;
         let id_token = tokens.id_token().ok_or_else(|| {
-            tracing::warn!(provider = self.config.name, "the provider does not say who it is about");
+            tracing::warn!(provider = self.config.name, "provider returned no ID token");
             Refusal::Provider
         })?;
         let key = client.id_token_verifier();
         let claims = id_token.claims(&key, nonce).map_err(|error| {
             // It may have new keys; the next try looks.
             self.forget();
-            self.failed("what the provider says is not proven", &error)
+            self.failed("ID token verification failed", &error)
         })?;
         // The token that the address may be asked for with must be the one that was signed.
         let access = tokens.access_token();
@@ -261,7 +264,7 @@ impl Provider {
                 .is_some_and(|made| made == *signed)
         });
         if !signed {
-            tracing::warn!(provider = self.config.name, "the provider gave a token that it did not sign");
+            tracing::warn!(provider = self.config.name, "access token doesn't match the ID token");
             return Err(Refusal::Provider);
         }
         let who = Who {
@@ -280,7 +283,7 @@ impl Provider {
             asked
                 .request_async(&http)
                 .await
-                .map_err(|error| self.failed("the provider does not tell the address", &error))?;
+                .map_err(|error| self.failed("failed to fetch email address from provider", &error))?;
         Ok(Who {
             email: told.email().map(|email| email.to_string()),
             verified: told.email_verified().unwrap_or(false),

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -82,6 +83,31 @@ fn every_route_but_the_open_ones_wants_a_token() {
         }
     }
     assert!(closed >= 5 * 20, "the description lists the routes: {closed}");
+}
+
+/// A client generator names its methods after the ids.
+#[test]
+fn every_operation_has_an_id_of_its_own_and_described_responses() {
+    let stage = Stage::new();
+    let api = stage.must("GET", "/openapi.json", &json!({}));
+    let mut ids = BTreeSet::new();
+    for (path, methods) in api["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            let is_word = |word: &str| {
+                !word.is_empty() && word.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase())
+            };
+            assert!(id.split('.').count() == 2 && id.split('.').all(is_word), "{method} {path}: {id}");
+            assert!(ids.insert(id), "{id} is used twice");
+            assert!(operation["security"].is_array(), "{id}: {operation}");
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                assert!(!response["description"].as_str().unwrap_or_default().is_empty(), "{id} {status}");
+                let is_problem = response["content"]["application/problem+json"].is_object();
+                assert_eq!(is_problem, status == "default", "{id} {status}: {response}");
+            }
+        }
+    }
+    assert!(ids.len() > 90, "the description lists the operations: {}", ids.len());
 }
 
 #[test]

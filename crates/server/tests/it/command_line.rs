@@ -102,7 +102,7 @@ fn without_a_token_or_a_server_it_says_what_to_do() {
     assert!(saved.status.success() && saved.stdout.is_empty());
     assert!(stage.setup.command().arg("sessions").output().unwrap().status.success());
     let away = stage.setup.command().args(["--url", "http://127.0.0.1:1", "sessions"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&away.stderr).contains("cannot be reached"));
+    assert!(String::from_utf8_lossy(&away.stderr).contains("can't reach the server"));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_server_that_others_could_reach_does_not_start() {
     };
     let open = serve("listen = '0.0.0.0:8440'");
     assert!(!open.status.success());
-    assert!(String::from_utf8_lossy(&open.stderr).contains("which others can reach"));
+    assert!(String::from_utf8_lossy(&open.stderr).contains("which other machines can reach"));
 }
 
 #[test]
@@ -151,14 +151,19 @@ fn init_asks_the_provider_for_its_models_and_takes_what_is_known() {
 
     let home = tempfile::tempdir().unwrap();
     let (written, told) = init(home.path(), &["--model-url", &peer.url, "--key-env", "THE_KEY"], "\n");
-    assert!(written.is_empty() && told.contains("a model's name is required; nothing was written"), "{told}");
+    assert!(
+        written.is_empty() && told.contains("a model ID is required; no configuration was written"),
+        "{told}"
+    );
 
     let home = tempfile::tempdir().unwrap();
     let typed = format!("localhost:1\n{}\nsk-a-wrong-key\n{KEY}\nbig-9\n", peer.url);
     let (written, told) = init(home.path(), &[], &typed);
-    for told_of in
-        ["a URL begins with http://", "rejected the key (401)", "`big-9` is not in the provider's list"]
-    {
+    for told_of in [
+        "a URL starts with http://",
+        "rejected the key (401)",
+        "The provider's list does not contain `big-9`",
+    ] {
         assert!(told.contains(told_of), "{told}");
     }
     assert!(written.contains("model = \"big-9\"") && !written.contains(KEY), "{written}");

@@ -89,7 +89,7 @@ fn shows(text: &str) -> impl Fn(&[Sent]) -> bool + '_ {
 
 /// The code that a stranger was told.
 fn code_in(sent: &Sent) -> String {
-    sent.shown().split("approve ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned()
+    sent.shown().split("gateway approve ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned()
 }
 
 fn count(sent: &[Sent], text: &str) -> usize {
@@ -259,32 +259,32 @@ fn a_platform_that_has_nothing_to_tell_is_told_to_be_there_at_once() {
 fn commands_do_what_they_say() {
     let door = Door::new();
     door.say("/status");
-    door.sent_when(shows("Nothing was said here yet"));
+    door.sent_when(shows("This chat has no session yet"));
     door.say("say 500 of heron pace 20");
     door.sent_when(shows("heron.1"));
     door.say("say 2 of later");
     door.say("/stop");
-    door.sent_when(shows("Stopped. What was written is kept. 1 message waits"));
+    door.sent_when(shows("Stopped. The answer so far is saved. 1 message is queued"));
     door.say("/queue resume");
     door.sent_when(shows("Sending 1 message."));
     door.sent_when(shows("later.2"));
     door.say("/undo");
-    door.sent_when(shows("was taken back"));
+    door.sent_when(shows("was undone"));
     door.say("/retry");
     door.sent_when(shows("Another answer is on its way"));
     door.say("/stop");
     door.say("/new");
-    door.sent_when(shows("A new session begins"));
+    door.sent_when(shows("Your next message starts a new session"));
     door.say("say 2 of fresh");
     door.sent_when(shows("fresh.2"));
     let sessions = door.stage.must("GET", "/sessions", &json!({}));
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2);
     door.say("/model trial");
-    door.sent_when(shows("trial answers here"));
+    door.sent_when(shows("trial now answers in this chat"));
     door.say("/model nobody");
-    door.sent_when(shows("There is no model nobody"));
+    door.sent_when(shows("Unknown model nobody"));
     door.say("/frobnicate");
-    door.sent_when(shows("There is no command /frobnicate"));
+    door.sent_when(shows("Unknown command /frobnicate"));
     door.say("/help");
     door.sent_when(shows("/steer TEXT"));
 }
@@ -351,12 +351,12 @@ fn a_running_answer_is_followed_steered_and_gone_on_with() {
     door.say("say 300 of crane pace 20");
     door.sent_when(shows("crane.1"));
     door.say("/stop");
-    door.sent_when(shows("Stopped. What was written is kept."));
+    door.sent_when(shows("Stopped. The answer so far is saved."));
     door.say("/continue");
-    door.sent_when(shows("It goes on."));
+    door.sent_when(shows("Continuing."));
     door.sent_when(shows("crane.300"));
     door.say("/continue");
-    door.sent_when(shows("There is nothing to go on with."));
+    door.sent_when(shows("There is nothing to continue."));
     door.say("say 500 of heron pace 20");
     door.sent_when(shows("heron.1"));
     door.say("/queue say 2 of behind");
@@ -372,7 +372,7 @@ fn a_running_answer_is_followed_steered_and_gone_on_with() {
     assert!(waiting.contains(&("queue".into(), "say 2 of behind".into())), "{waiting:?}");
     assert!(waiting.contains(&("steer".into(), "say 2 of within".into())), "{waiting:?}");
     door.say("/stop");
-    door.sent_when(shows("2 messages wait"));
+    door.sent_when(shows("2 messages are queued"));
     door.say("/queue resume");
     // What was to go into the answer that was stopped goes into the next one, which answers both.
     door.sent_when(shows("within.2"));
@@ -384,7 +384,7 @@ fn what_is_changed_where_no_session_is_holds_nothing_up() {
     let first = door.telegram.say(&door.anna, "say 2 of heron");
     door.sent_when(shows("heron.2"));
     door.say("/new");
-    door.sent_when(shows("A new session begins"));
+    door.sent_when(shows("Your next message starts a new session"));
     door.telegram.change(door.anna.id, first, "say 3 of heron");
     door.say("say 2 of stork");
     door.sent_when(shows("stork.2"));
@@ -566,7 +566,7 @@ fn what_goes_on_is_posted_where_nothing_can_be_changed() {
         session.is_some_and(|session| poster.stage.view(session).to_string().contains("heron.9"))
     });
     poster.say("e2", SECRET, "/stop");
-    let first = poster.told("Everything above is kept.")["text"].as_str().unwrap().to_owned();
+    let first = poster.told("Everything above is saved.")["text"].as_str().unwrap().to_owned();
     poster.say("e3", SECRET, "/continue");
     let rest = poster.told("heron.200")["text"].as_str().unwrap().to_owned();
     assert!(first.starts_with("heron.1 ") && !rest.contains("heron.1 "), "{first} {rest}");

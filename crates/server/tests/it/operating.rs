@@ -191,7 +191,7 @@ fn doctor_makes_no_users() {
     let stage = Stage::new();
     let data = stage.setup.home.join("elsewhere");
     let looked = stage.setup.command().arg("doctor").env("EVERTURN_DATA", &data).output().unwrap();
-    assert!(said(&looked).contains("login no"), "{}", said(&looked));
+    assert!(said(&looked).contains("login: no"), "{}", said(&looked));
     assert!(!data.join("people.db").exists() && !data.join("secrets.key").exists());
 }
 
@@ -437,8 +437,8 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
     let stage = Stage::new();
     let well = run(&stage, &["doctor"]);
     let told = said(&well);
-    assert!(told.contains("store in use by a server ok") && told.contains("sync_p50_micros"), "{told}");
-    assert!(told.contains("model trial HTTP 200 ok"), "{told}");
+    assert!(told.contains("ok      store: in use by a server") && told.contains("sync_p50_micros"), "{told}");
+    assert!(told.contains("ok      model trial: HTTP 200\n"), "{told}");
     let config = stage.setup.home.join("config.toml");
     let text = fs::read_to_string(&config).unwrap();
     let nowhere = testkit::trial::free_port().unwrap();
@@ -446,7 +446,83 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
         .unwrap();
     let ill = run(&stage, &["doctor"]);
     assert!(!ill.status.success());
-    assert!(said(&ill).contains("wrong: is it running, and is `url` right?"), "{}", said(&ill));
+    let advice = "; check that the provider is running and that `url` is correct";
+    assert!(said(&ill).contains("error   model trial: ") && said(&ill).contains(advice), "{}", said(&ill));
+}
+
+/// Serves a web page for every request. Returns a URL below it.
+fn web_page() -> String {
+    const PAGE: &str = "<!doctype html><title>Welcome</title>";
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut socket = socket.unwrap();
+            crate::peer::read(&mut socket);
+            let length = PAGE.len();
+            write!(socket, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{PAGE}")
+                .unwrap();
+        }
+    });
+    url
+}
+
+#[test]
+fn doctor_reports_a_web_page_and_an_unlisted_model() {
+    let stage = Stage::new();
+    let config = stage.setup.home.join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace(&stage.setup.model_url, &web_page())).unwrap();
+    let page = run(&stage, &["doctor"]);
+    let told = said(&page);
+    assert!(told.contains("error   model trial: HTTP 200; the reply is a web page"), "{told}");
+    assert!(!page.status.success() && told.ends_with("doctor found problems\n"), "{told}");
+    fs::write(&config, text.replace("model = \"scripted\"", "model = \"unlisted\"")).unwrap();
+    let told = said(&run(&stage, &["doctor"]));
+    let unlisted = "warning model trial: HTTP 200; the provider's list of models does not contain `unlisted`";
+    assert!(told.contains(unlisted), "{told}");
+}
+
+#[test]
+fn an_unknown_background_model_is_reported() {
+    let mut stage = Stage::new();
+    let config = stage.setup.home.join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("background_model = \"trial\"\n{text}")).unwrap();
+    let told = said(&run(&stage, &["doctor"]));
+    assert!(told.contains("ok      background_model: trial\n"), "{told}");
+    fs::write(&config, format!("background_model = \"no-such\"\n{text}")).unwrap();
+    let told = said(&run(&stage, &["doctor"]));
+    let unknown = "warning background_model: no-such; no configured model has this name";
+    assert!(told.contains(unknown), "{told}");
+    stage.restart();
+    let log = fs::read_to_string(stage.setup.home.join("serve.log")).unwrap();
+    assert_eq!(log.matches("background_model names no configured model").count(), 1, "{log}");
+}
+
+#[test]
+fn doctor_names_missing_header_values() {
+    let stage = Stage::new();
+    let config = stage.setup.home.join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    let headers = "X-Gateway-Token = { secret = \"gateway\" }\nX-Team = { env = \"TEAM_OF_DOCTOR\" }\n";
+    fs::write(&config, format!("{text}[models.headers]\n{headers}")).unwrap();
+    let missing = run(&stage, &["doctor"]);
+    let told = said(&missing);
+    for line in [
+        "error   model trial: the secret `gateway` for the header `X-Gateway-Token` is not set; \
+         run `everturn secret set gateway`\n",
+        "error   model trial: the environment variable `TEAM_OF_DOCTOR` for the header `X-Team` is not set; \
+         set `TEAM_OF_DOCTOR` in the environment of the server\n",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
+    assert!(!missing.status.success());
+    let mut command = stage.setup.command();
+    command.args(["secret", "set", "gateway"]);
+    assert!(fed(command, "a-token\n").status.success());
+    let complete = stage.setup.command().arg("doctor").env("TEAM_OF_DOCTOR", "birds").output().unwrap();
+    assert!(said(&complete).contains("ok      model trial: HTTP 200\n"), "{}", said(&complete));
 }
 
 #[test]

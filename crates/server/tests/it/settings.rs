@@ -93,10 +93,7 @@ fn a_provider_is_asked_for_its_models() {
     assert_eq!((&offer["models"][0]["window_tokens"], &offer["told"]), (&json!(40_960), &Value::Null));
     let rejected = json!("The provider rejected the key (401).");
     assert_eq!(listed(query(&peer.url))["told"], rejected);
-    assert_eq!(
-        listed(query("http://127.0.0.1:1/v1"))["told"],
-        "The provider can't be reached at this address."
-    );
+    assert_eq!(listed(query("http://127.0.0.1:1/v1"))["told"], "The provider can't be reached at this URL.");
 
     stage.must("PUT", "/models/big", &described(&peer, "big-1", Some(KEY)));
     assert_eq!(listed(with(&peer.url, "name", "big"))["models"].as_array().unwrap().len(), 2);
@@ -277,7 +274,7 @@ fn a_server_without_a_model_starts_keeps_what_is_said_and_says_what_to_do() {
     assert!(logged.contains("No model is configured"), "{logged}");
     let doctor = stage.setup.command().arg("doctor").output().unwrap();
     let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
-    assert!(doctor.contains("models 0 careful: ") && doctor.contains("under Settings"), "{doctor}");
+    assert!(doctor.contains("warning models: 0; ") && doctor.contains("under Settings"), "{doctor}");
     let session = stage.client.create().unwrap();
     let why = failed(&stage, &session, &json!({ "text": "hello" }));
     assert!(why.contains("add a model under Settings"), "{why}");

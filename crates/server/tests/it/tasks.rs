@@ -60,7 +60,7 @@ fn a_live_store_is_copied_and_verified_one_after_the_other() {
     assert_eq!(stage.ask("POST", "/server/verify", &json!({})).status, 202);
     let verified = ended(&stage);
     assert_eq!((&verified["kind"], &verified["state"]), (&json!("verify"), &json!("done")), "{verified}");
-    assert!(verified["told"].as_str().unwrap().ends_with("Everything is as it was written."), "{verified}");
+    assert!(verified["told"].as_str().unwrap().ends_with("No problems found."), "{verified}");
     assert_eq!(tasks(&stage).len(), 2);
     let lines = stage.must("GET", "/audit", &json!({}))["lines"].clone();
     let owner = stage.must("GET", "/me", &json!({}))["user"].clone();
@@ -120,7 +120,7 @@ fn damage_is_told() {
         // Which session uses a file follows behind the log.
         if found["state"] == "failed" {
             let told = found["told"].as_str().unwrap();
-            assert!(told.contains("found 1 troubles: attachment ") && told.contains(&session), "{told}");
+            assert!(told.contains("found 1 problems: attachment ") && told.contains(&session), "{told}");
             assert!(told.contains("everturn repair"), "{told}");
             return;
         }

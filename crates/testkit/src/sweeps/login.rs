@@ -36,22 +36,17 @@ pub(super) fn guarded(report: &mut Report, stage: &Stage) -> anyhow::Result<()> 
     // A right login forgets the failures of its account, so that the time of a few can be taken; those of the address
     // are too few to wait.
     log_in(stage, "bob", PASSWORD)?;
-    let mut times = [Duration::ZERO; 2];
-    for (at, name) in ["bob", "somebody else"].into_iter().enumerate() {
-        for round in 0..TIMED {
+    // The fastest of several, taken in turns: other processes on the machine only make a login slower.
+    let mut fastest = [Duration::MAX; 2];
+    for round in 0..TIMED {
+        for (fastest, name) in fastest.iter_mut().zip(["bob".to_owned(), format!("somebody else {round}")]) {
             let begun = now();
-            log_in(
-                stage,
-                &if at == 0 { name.to_owned() } else { format!("{name} {round}") },
-                "wrong password",
-            )?;
-            times[at] += begun.elapsed();
-            if at == 1 || round == TIMED - 1 {
-                log_in(stage, "bob", PASSWORD)?;
-            }
+            log_in(stage, &name, "wrong password")?;
+            *fastest = begun.elapsed().min(*fastest);
         }
+        log_in(stage, "bob", PASSWORD)?;
     }
-    let ratio = times[0].as_secs_f64() / times[1].as_secs_f64();
+    let ratio = fastest[0].as_secs_f64() / fastest[1].as_secs_f64();
     let alike = (0.4..2.5).contains(&ratio);
     report.line("t15.time_known_to_unknown", format!("{ratio:.2}"), "0.4..2.5", alike);
     let mut let_in = 0;

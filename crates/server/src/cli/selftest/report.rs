@@ -1,4 +1,4 @@
-//! What the test found, for whoever runs a server: a line a figure, what a failure means, the verdict last.
+//! The report for operators: one metric per line, explanations of failures, and the verdict in the last line.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -11,15 +11,15 @@ use judge::verify::Judgement;
 use super::scratch::SyncTime;
 use super::trouble;
 
-/// What became of everything.
+/// The result of a test that finished.
 #[derive(Debug)]
 pub(super) struct Judged {
     pub(super) judgement: Judgement,
-    /// Sessions that were not the same after one more restart.
+    /// Number of sessions that differ after the final restart.
     pub(super) changed: u64,
 }
 
-/// A test that came to its end, or could not.
+/// The result of a test and everything to report about it.
 #[derive(Debug)]
 pub(super) struct Outcome<'a> {
     pub(super) length: Duration,
@@ -31,28 +31,31 @@ pub(super) struct Outcome<'a> {
     pub(super) verdict: anyhow::Result<Judged>,
 }
 
-/// What it means that a figure is not 0.
+/// The meaning of each metric that is not at its target.
 const MEANINGS: [(&str, &str); 16] = [
-    ("lost", "a message was accepted, or an entry shown, and it is gone"),
-    ("doubled", "a message, an entry or a word is there twice"),
-    ("reordered", "something is there in another order than it was said or shown"),
-    ("phantom", "a message is there that nobody sent, or that was refused"),
-    ("changed", "an entry is not what a reader was shown"),
-    ("wedged", "a session does not come to rest: something in it never ends"),
-    ("keys_answered_wrong", "a message that was sent twice under one key was not recognised"),
-    ("changed_by_restart", "a session was not the same after one more restart"),
-    ("ended_by_itself", "the server ended though nobody had ended it"),
-    ("stops_failed", "the server was asked to stop and did not, or not well"),
-    ("stops_late", "the server took more than twice its time to stop"),
-    ("words_missing", "an answer that was interrupted and continued lacks words"),
-    ("words_doubled", "an answer that was interrupted and continued shows words twice"),
-    ("words_foreign", "an answer shows words that the model did not mean as part of it"),
-    ("suspended_although_it_moved", "a session stopped resuming although its runs made progress"),
-    ("finished", "the test could not be carried through"),
+    ("lost", "an accepted message or a displayed entry is missing"),
+    ("doubled", "a message, an entry or a word is duplicated"),
+    ("reordered", "messages or entries are in a different order than they were sent or displayed"),
+    ("phantom", "a message exists that no client sent, or that the server rejected"),
+    ("changed", "an entry differs from the one that a reader received"),
+    ("wedged", "a session never becomes idle"),
+    ("keys_answered_wrong", "a repeated message with the same idempotency key was not recognized"),
+    ("changed_by_restart", "a session changed during the final restart"),
+    ("ended_by_itself", "the server exited although the test did not stop it"),
+    ("stops_failed", "the server did not stop on request, or exited with an error"),
+    ("stops_late", "the server took more than twice its time limit to stop"),
+    ("words_missing", "words are missing from an answer that was interrupted and continued"),
+    ("words_doubled", "words are duplicated in an answer that was interrupted and continued"),
+    ("words_foreign", "an answer contains words that are not part of it"),
+    (
+        "suspended_although_it_moved",
+        "a session stopped resuming automatically although its runs made progress",
+    ),
+    ("finished", "the test could not be completed"),
 ];
 
 impl Outcome<'_> {
-    /// Whether every figure is as it should be.
+    /// Whether every metric reached its target.
     pub(super) fn is_well(&self) -> bool {
         self.figures().iter().all(Figure::is_reached)
     }
@@ -73,7 +76,7 @@ impl Outcome<'_> {
         );
         if let Ok(Judged { judgement, changed }) = &self.verdict {
             all.extend(figures(judgement, self.plays).into_iter().map(|figure| match figure.kind {
-                // A short test need not have met everything.
+                // A short test may not produce every event.
                 Kind::Met => Figure { kind: Kind::Told, ..figure },
                 _ => figure,
             }));
@@ -101,8 +104,8 @@ impl Outcome<'_> {
         }
         if let Some(kept) = kept {
             lines.push(format!(
-                "# kept in {}: the store (data), what clients did and saw (history.jsonl), what the server said \
-                 (serve.log)",
+                "# kept in {}: the store (data), the requests and responses of the clients (history.jsonl), the server's \
+                 log (serve.log)",
                 kept.display()
             ));
         }
@@ -114,27 +117,27 @@ impl Outcome<'_> {
         lines.join("\n") + "\n"
     }
 
-    /// What was tested, with what, and what that cannot show.
+    /// The subject of the test, its setup and its limits.
     fn heading(&self) -> Vec<String> {
         let SyncTime { median, slowest } = self.sync;
         let mut lines = vec![
             format!("# everturn {}, seed {}", env!("CARGO_PKG_VERSION"), self.seed),
             format!(
-                "# For {} s this program was killed, frozen, stopped and restarted at random moments while clients wrote and read.",
+                "# For {} s, the server was killed, frozen, stopped and restarted at random while clients wrote and read.",
                 self.length.as_secs()
             ),
-            "# Then every message, every entry that was shown and every word of every answer was looked up.".to_owned(),
+            "# Then every message, every displayed entry and every word of every answer was checked."
+                .to_owned(),
             format!(
-                "# a small write is on this disk after {:.1} ms (median), {:.1} ms (slowest)",
+                "# Time to sync a small write on this disk: {:.1} ms (median), {:.1} ms (slowest).",
                 median.as_secs_f64() * 1e3,
                 slowest.as_secs_f64() * 1e3
             ),
-            "# Not shown by this: what the disk keeps when the power fails, as the system itself was never killed."
-                .to_owned(),
+            "# Not tested: power failures, because the machine itself kept running.".to_owned(),
         ];
         if self.on_postgres {
             lines.push(
-                "# Not shown by this: your PostgreSQL server; the scratch store was on this machine's disk."
+                "# Not tested: your PostgreSQL server, because the scratch store was on this machine's disk."
                     .to_owned(),
             );
         }
@@ -152,8 +155,8 @@ impl Outcome<'_> {
         let meanings = MEANINGS.iter().filter(|(name, _)| short.contains(name));
         lines.extend(meanings.map(|(name, meaning)| format!("# {name}: {meaning}")));
         lines.push(
-            "# Do not trust this program on this machine until the cause is known. Look at the disk and the system's \
-             own log first, run it again with --dir on another disk, and report it with what was kept."
+            "# Do not rely on Everturn on this machine until you know the cause. First check the disk and the system log, \
+             then repeat the test with --dir on another disk, and report the problem with the kept directory."
                 .to_owned(),
         );
         lines

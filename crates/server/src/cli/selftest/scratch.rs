@@ -1,4 +1,4 @@
-//! Where the test happens: a directory of its own on the disk that is to be trusted.
+//! The scratch directory of a test, on the disk to be tested.
 
 use std::fs;
 use std::io::Write;
@@ -12,19 +12,19 @@ use tokio::time::Instant;
 use crate::cli::terminal::remark;
 use crate::file::make_private;
 
-/// Writes that are measured.
+/// Number of writes to measure.
 const SYNCS: usize = 40;
-/// Bytes of each.
+/// Size of each write.
 const SYNC_BYTES: usize = 4096;
 
-/// The directory. It is removed unless it is left on purpose.
+/// The directory. Removed on drop, unless it is to be kept.
 #[derive(Debug)]
 pub(super) struct Scratch {
     path: PathBuf,
     keep: bool,
 }
 
-/// How long it takes until a small write is on the disk.
+/// Latency of a small synced write.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SyncTime {
     pub(super) median: Duration,
@@ -32,19 +32,19 @@ pub(super) struct SyncTime {
 }
 
 impl Scratch {
-    /// Makes it in a directory that was named, or on the disk of the data directory.
+    /// Creates the directory in `named`, or on the disk of the data directory.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// Returns an error if it can't be created.
     pub(super) fn make(named: Option<&Path>, data: &Path) -> anyhow::Result<Self> {
         let place = named.map_or_else(|| place_for(data), Path::to_owned);
-        // The server is started with this path, wherever that happens.
+        // The server gets this path and may run in another directory.
         let place = std::path::absolute(place)?;
         let path = place.join(format!("everturn-selftest-{}", std::process::id()));
         if path.exists() {
-            anyhow::bail!("{} is there already; remove it", path.display());
+            anyhow::bail!("{} already exists; delete it", path.display());
         }
-        make_private(&path).with_context(|| format!("make {}", path.display()))?;
+        make_private(&path).with_context(|| format!("failed to create {}", path.display()))?;
         Ok(Self { path, keep: false })
     }
 
@@ -52,10 +52,10 @@ impl Scratch {
         &self.path
     }
 
-    /// Measures how long a small write takes until it is on the disk.
+    /// Measures the latency of a small synced write.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Returns an error if a write fails.
     pub(super) fn sync_time(&self) -> std::io::Result<SyncTime> {
         let path = self.path.join("sync");
         let mut file = fs::File::create(&path)?;
@@ -72,7 +72,7 @@ impl Scratch {
         Ok(SyncTime { median: at(SYNCS / 2), slowest: at(SYNCS - 1) })
     }
 
-    /// Removes it, or answers where it was kept.
+    /// Removes the directory, or returns its path if it is to be kept.
     pub(super) fn leave(mut self, keep: bool) -> Option<PathBuf> {
         self.keep = keep;
         keep.then(|| self.path.clone())
@@ -85,12 +85,12 @@ impl Drop for Scratch {
             return;
         }
         if let Err(error) = fs::remove_dir_all(&self.path) {
-            remark(&format!("selftest: {} could not be removed: {error}", self.path.display()));
+            remark(&format!("selftest: failed to remove {}: {error}", self.path.display()));
         }
     }
 }
 
-/// Beside the data directory; in it when it is a disk of its own, so that this is the disk that is tested.
+/// Returns the parent of the data directory, or the data directory itself if that is a mount point.
 fn place_for(data: &Path) -> PathBuf {
     let beside = data.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let disk = |path: &Path| fs::metadata(path).ok().map(|found| found.dev());

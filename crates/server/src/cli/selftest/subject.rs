@@ -1,4 +1,4 @@
-//! The server under test: this very program, with a configuration of its own.
+//! The server under test: this binary with a configuration of its own.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -17,34 +17,34 @@ use tokio::process::{Child, ChildStdout, Command};
 use crate::config::{Config, ModelConfig, ProviderConfig, arms_test_build};
 use crate::file::write_private;
 
-/// How long a server may take until it is ready.
+/// Maximum time until a server is ready.
 const READY_MAX: Duration = Duration::from_secs(60);
-/// How long a server may take to end once it was asked to. It drains first.
+/// Maximum time until a server exits after a request to stop, including the drain.
 const STOP_MAX: Duration = Duration::from_secs(20);
-/// Seconds that its runs have when it drains.
+/// Seconds that runs have to finish when the server stops.
 pub(super) const DRAIN_SECONDS: u64 = 2;
-/// The exit code that asks a supervisor to start it again.
+/// Exit code that asks the supervisor for a restart.
 const RESTART: i32 = 75;
-/// Ports below those that systems lend to outgoing connections, so that nobody takes it while the server is down.
+/// Ports below the ephemeral range, so that no outgoing connection takes the port while the server is down.
 const PORTS: (u16, u16) = (10_000, 20_000);
 
-/// How the server is started.
+/// The setup of the server.
 #[derive(Debug)]
 pub(super) struct Setup {
     binary: PathBuf,
     config: PathBuf,
     log: PathBuf,
-    /// Where it keeps its sessions.
+    /// The data directory.
     pub(super) data: PathBuf,
-    /// Where its API is.
+    /// The URL of the API.
     pub(super) url: String,
 }
 
 impl Setup {
-    /// Writes the configuration of a server that asks this model.
+    /// Writes the configuration of a server that uses this model.
     ///
     /// # Errors
-    /// When it cannot be written, or no port is free.
+    /// Returns an error if the file can't be written or no port is free.
     pub(super) fn make(scratch: &Path, model_url: String, seed: u64) -> anyhow::Result<Self> {
         let model = ModelConfig {
             name: "selftest".to_owned(),
@@ -54,7 +54,7 @@ impl Setup {
             takes_prefix: true,
             ..ModelConfig::at(ProviderConfig::Openai, model_url)
         };
-        // One that is asked to continue, as most providers must be.
+        // A model that continues only on request, like those of most providers.
         let asked = ModelConfig { name: ASKED_MODEL.to_owned(), takes_prefix: false, ..model.clone() };
         let config = Config {
             data: scratch.join("data"),
@@ -65,7 +65,7 @@ impl Setup {
         };
         let path = scratch.join("config.toml");
         write_private(&path, toml::to_string(&config)?.as_bytes())?;
-        let binary = std::env::current_exe().context("find this program")?;
+        let binary = std::env::current_exe().context("failed to find the path of this program")?;
         Ok(Self {
             binary,
             config: path,
@@ -75,14 +75,14 @@ impl Setup {
         })
     }
 
-    /// Starts the server, without waiting for it.
+    /// Starts the server, without waiting until it is ready.
     ///
     /// # Errors
-    /// When there can be no process.
+    /// Returns an error if the process can't be started.
     pub(super) fn start(&self) -> anyhow::Result<Subject> {
         let log = fs::File::options().create(true).append(true).open(&self.log)?;
         let mut command = Command::new(&self.binary);
-        // What is set for the server of this machine is not for this one, least of all where it keeps its data.
+        // Variables for the machine's real server must not apply here, above all its data directory.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();
             if name.starts_with("EVERTURN_") && !arms_test_build(&name) {
@@ -95,21 +95,22 @@ impl Setup {
             .args(["serve", "--parent"])
             .arg(std::process::id().to_string());
         command.env("EVERTURN_LOG", "warn").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
-        // Ctrl-C in a terminal is for the test, which then ends the server.
+        // Ctrl-C in a terminal must reach the test only, which then stops the server.
         command.process_group(0).kill_on_drop(true);
-        let mut child = command.spawn().with_context(|| format!("start {}", self.binary.display()))?;
+        let mut child =
+            command.spawn().with_context(|| format!("failed to start {}", self.binary.display()))?;
         let told = child.stdout.take().map(|out| BufReader::new(out).lines());
         Ok(Subject { child, told })
     }
 
-    /// What the server said last.
+    /// Returns the last line of the server's log.
     pub(super) fn last_words(&self) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&log).lines().last().unwrap_or_default().to_owned()
     }
 }
 
-/// A server that was started. It is killed when this is dropped.
+/// A running server. Killed on drop.
 #[derive(Debug)]
 pub(super) struct Subject {
     child: Child,
@@ -117,52 +118,52 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Waits until it is ready.
+    /// Waits until the server is ready.
     ///
     /// # Errors
-    /// When it ends before, or takes too long.
+    /// Returns an error if it exits first or takes too long.
     pub(super) async fn ready(&mut self) -> anyhow::Result<()> {
-        let told = self.told.as_mut().context("its output")?;
+        let told = self.told.as_mut().context("the server has no standard output")?;
         let ready = async {
             while let Some(line) = told.next_line().await? {
                 if line.starts_with("ready on") {
                     return Ok(());
                 }
             }
-            bail!("it ended before it was ready")
+            bail!("the server exited before it was ready")
         };
         let waited = tokio::time::timeout(READY_MAX, ready).await;
-        waited.with_context(|| format!("it is not ready after {} s", READY_MAX.as_secs()))?
+        waited.with_context(|| format!("the server was not ready after {} s", READY_MAX.as_secs()))?
     }
 
-    /// Kills it at once. Answers how it ended, when it had ended before.
+    /// Kills the server. Returns its exit status if it had already exited.
     ///
     /// # Errors
-    /// When it cannot be waited for.
+    /// Returns an error if the process can't be killed or waited for.
     pub(super) async fn kill(&mut self) -> anyhow::Result<Option<ExitStatus>> {
         let before = self.child.try_wait()?;
-        self.child.kill().await.context("kill the server")?;
+        self.child.kill().await.context("failed to kill the server")?;
         Ok(before)
     }
 
-    /// Asks it to stop or restart. Returns whether it ended in time, and well; if not, it is killed.
+    /// Asks the server to stop or restart. Returns whether it exited successfully and in time; if not in time, kills it.
     ///
     /// # Errors
-    /// Returns an error if it cannot be asked or waited for.
+    /// Returns an error if the process can't be signaled or waited for.
     pub(super) async fn stop(&mut self, signal: Signal) -> anyhow::Result<bool> {
         self.signal(signal)?;
         if let Ok(ended) = tokio::time::timeout(STOP_MAX, self.child.wait()).await {
             let code = if signal == Signal::SIGHUP { RESTART } else { 0 };
             return Ok(ended?.code() == Some(code));
         }
-        self.child.kill().await.context("kill the server")?;
+        self.child.kill().await.context("failed to kill the server")?;
         Ok(false)
     }
 
-    /// Sends it a signal; one that has ended gets none.
+    /// Sends a signal, unless the server has exited.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Returns an error if the system rejects the signal.
     pub(super) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let Some(id) = self.child.id() else { return Ok(()) };
         Ok(kill(Pid::from_raw(i32::try_from(id)?), signal)?)

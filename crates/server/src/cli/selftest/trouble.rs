@@ -1,4 +1,4 @@
-//! What is done to the server: it is killed at any moment, also while it starts; frozen; asked to stop or to restart.
+//! Faults: kills at any moment, even during a start; freezes; requests to stop or restart.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,43 +11,42 @@ use tokio::time::Instant;
 
 use super::subject::{DRAIN_SECONDS, Setup, Subject};
 
-/// How long a server lives: from `2^FIRST` ms to a little more than twice `2^LAST` ms, short lives as likely as long
-/// ones.
+/// Range of a server's lifetime, as powers of two in milliseconds. Each power is equally likely.
 const LIFE_MS_LOG: (u64, u64) = (1, 10);
-/// A stop that takes longer is late, on a busy machine too: twice what the server is given to drain and a second to end.
+/// A slower stop is late: twice the time to drain and exit. The factor allows for a busy machine.
 const STOP_LATE: Duration = Duration::from_secs(2 * (DRAIN_SECONDS + 1));
-/// The longest that it is frozen.
+/// Maximum length of a freeze.
 const FROZEN_MS_MAX: u64 = 700;
 
-/// Makes trouble for a server and starts it again.
+/// Injects faults into a server and restarts it.
 #[derive(Debug)]
 pub(super) struct Trouble {
     setup: Setup,
     dice: Dice,
     subject: Option<Subject>,
-    /// How long the last start took, so that kills can hit the next one.
+    /// Duration of the last start, used to time kills during the next one.
     last_start: Duration,
     pub(super) counts: Arc<Counts>,
 }
 
-/// What was done to it, and how it took it.
+/// Counts of faults and of the server's reactions.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// All kills.
+    /// All kills, including those during a start.
     pub(super) kills: AtomicU64,
-    /// Those that came before it was ready.
+    /// Kills before the server was ready.
     pub(super) kills_at_start: AtomicU64,
     pub(super) freezes: AtomicU64,
-    /// Shutdowns that it was asked for.
+    /// Requests to stop.
     pub(super) stops: AtomicU64,
-    /// Restarts that it was asked for.
+    /// Requests to restart.
     pub(super) restarts: AtomicU64,
     pub(super) slowest_stop_ms: AtomicU64,
-    /// Stops that took much longer than the server is configured to drain.
+    /// Stops that took longer than [`STOP_LATE`].
     pub(super) stops_late: AtomicU64,
-    /// Stops that ended late, or not well.
+    /// Stops that timed out or failed.
     pub(super) stops_failed: AtomicU64,
-    /// Times that it was found ended though nobody had ended it.
+    /// Exits that the test did not cause.
     pub(super) ended_by_itself: AtomicU64,
     pub(super) slowest_start_ms: AtomicU64,
 }
@@ -61,12 +60,12 @@ impl Trouble {
     /// Starts the server and waits until it is ready.
     ///
     /// # Errors
-    /// When it is not.
+    /// Returns an error if it does not become ready.
     pub(super) async fn start(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
         let subject = self.subject.insert(self.setup.start()?);
         if let Err(error) = subject.ready().await {
-            return Err(error.context(format!("the server does not start: {}", self.setup.last_words())));
+            return Err(error.context(format!("the server did not start: {}", self.setup.last_words())));
         }
         self.last_start = begun.elapsed();
         let took = u64::try_from(self.last_start.as_millis()).unwrap_or(u64::MAX);
@@ -74,10 +73,10 @@ impl Trouble {
         Ok(())
     }
 
-    /// Makes trouble until then; the server is ready afterwards.
+    /// Injects faults until this moment. The server is ready afterwards.
     ///
     /// # Errors
-    /// When it does not start any more.
+    /// Returns an error if the server does not start again.
     pub(super) async fn make(&mut self, until: Instant) -> anyhow::Result<()> {
         loop {
             let (least, span) = (LIFE_MS_LOG.0, LIFE_MS_LOG.1 - LIFE_MS_LOG.0 + 1);
@@ -112,10 +111,10 @@ impl Trouble {
         Ok(())
     }
 
-    /// Starts it; now and then it is killed while it does, also several times in a row.
+    /// Starts the server. Sometimes kills it during the start, possibly several times in a row.
     async fn start_after_kills(&mut self) -> anyhow::Result<()> {
         while self.dice.chance(30) {
-            // A little more than a start takes, so that its last moments are hit too.
+            // Slightly longer than a start, so that kills hit its last moments too.
             let most = u64::try_from(self.last_start.as_micros())? * 5 / 4;
             let moment = Duration::from_micros(self.dice.below(most));
             let subject = self.subject.insert(self.setup.start()?);
@@ -125,13 +124,13 @@ impl Trouble {
             }
             self.kill().await?;
             if let Ok(Err(error)) = ready {
-                return Err(error.context(format!("the server does not start: {}", self.setup.last_words())));
+                return Err(error.context(format!("the server did not start: {}", self.setup.last_words())));
             }
         }
         self.start().await
     }
 
-    /// Lets it stand still for a moment, as a machine that is suspended does.
+    /// Freezes the server for a moment, like a suspended machine.
     async fn freeze(&mut self) -> anyhow::Result<()> {
         let moment = Duration::from_millis(1 + self.dice.below(FROZEN_MS_MAX));
         let Some(subject) = &self.subject else { return Ok(()) };
@@ -142,10 +141,10 @@ impl Trouble {
         Ok(())
     }
 
-    /// Asks it to stop and waits for that.
+    /// Asks the server to stop and waits until it has exited.
     ///
     /// # Errors
-    /// When it cannot be asked.
+    /// Returns an error if the process can't be signaled or waited for.
     pub(super) async fn stop(&mut self) -> anyhow::Result<()> {
         self.stop_by(Signal::SIGTERM).await
     }
@@ -153,7 +152,7 @@ impl Trouble {
     async fn stop_by(&mut self, signal: Signal) -> anyhow::Result<()> {
         let Some(mut subject) = self.subject.take() else { return Ok(()) };
         let begun = Instant::now();
-        let well = subject.stop(signal).await.context("stop the server")?;
+        let well = subject.stop(signal).await.context("failed to stop the server")?;
         let took = begun.elapsed();
         let counts = &self.counts;
         let kind = if signal == Signal::SIGHUP { &counts.restarts } else { &counts.stops };
@@ -165,10 +164,10 @@ impl Trouble {
         Ok(())
     }
 
-    /// Ends the server for good.
+    /// Kills the server.
     pub(super) async fn end(&mut self) {
         if let Some(mut subject) = self.subject.take() {
-            // One that cannot be killed is gone already.
+            // It fails if the server has already exited.
             drop(subject.kill().await);
         }
     }

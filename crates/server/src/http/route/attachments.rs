@@ -26,29 +26,32 @@ pub(crate) fn add(gate: Gate) -> Gate {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct KeptBlob {
-    /// The SHA-256 of the bytes: what a message names.
+    /// The SHA-256 of the bytes. Messages refer to the file by it.
     blob: String,
     size_bytes: u64,
 }
 
-/// Keeps a file. Post a message that names it; one that no message names may be removed.
-#[utoipa::path(post, path = "/api/v1/attachments", tag = "attachments", security(("token" = [])),
+/// Stores a file to attach to a message. A file that no message uses may be deleted.
+#[utoipa::path(post, path = "/api/v1/attachments", operation_id = "attachments.create", tag = "attachments",
+    security(("token" = [])),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 201, body = KeptBlob), (status = "default", body = Problem)))]
 async fn keep(
     desk: Desk,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Result<(StatusCode, Json<KeptBlob>), Problem> {
-    let too_large =
-        |_| Problem::new(ErrorCode::TooLarge, format!("A file has at most {ATTACHMENT_BYTES_MAX} bytes."));
+    let too_large = |_| {
+        Problem::new(ErrorCode::TooLarge, format!("A file can have at most {ATTACHMENT_BYTES_MAX} bytes."))
+    };
     let bytes = body.map_err(too_large)?;
     let size_bytes = bytes.len() as u64;
     let blob = desk.keep_file(bytes.to_vec()).await?;
     Ok((StatusCode::CREATED, Json(KeptBlob { blob: blob.0, size_bytes })))
 }
 
-/// The bytes of a file, to be saved and never to be shown in place.
-#[utoipa::path(get, path = "/api/v1/attachments/{blob}", tag = "attachments", params(("blob" = String, Path)),
+/// Downloads an attachment. The response tells browsers to save the file, never to display it.
+#[utoipa::path(get, path = "/api/v1/attachments/{blob}", operation_id = "attachments.download", tag = "attachments",
+    params(("blob" = String, Path)),
     security(("token" = [])),
     responses((status = 200, content_type = "application/octet-stream"), (status = "default", body = Problem)))]
 async fn read(desk: Desk, AtPath(blob): AtPath<String>) -> Result<Response, Problem> {

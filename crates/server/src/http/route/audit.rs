@@ -22,7 +22,7 @@ pub(crate) fn add(gate: Gate) -> Gate {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct AuditAsked {
-    /// Lines before this one; the newest if left out.
+    /// Return lines before this one. If omitted, the newest lines.
     before: Option<i64>,
 }
 
@@ -30,7 +30,7 @@ struct AuditAsked {
 struct AuditLineBody {
     no: i64,
     time: i64,
-    /// Who did it; none: the command line on the server, or nobody who is known.
+    /// The user who did it; null for the server's command line and unknown callers.
     user: Option<Uuid>,
     action: String,
     about: String,
@@ -41,8 +41,9 @@ struct AuditBody {
     lines: Vec<AuditLineBody>,
 }
 
-/// What was done about people and access, newest first.
-#[utoipa::path(get, path = "/api/v1/audit", tag = "people", params(AuditAsked), security(("token" = [])),
+/// Lists the audit log, newest first: changes to users, credentials, links and settings.
+#[utoipa::path(get, path = "/api/v1/audit", operation_id = "audit.list", tag = "audit",
+    params(AuditAsked), security(("token" = [])),
     responses((status = 200, body = AuditBody), (status = "default", body = Problem)))]
 async fn audit(desk: Desk, Asked(asked): Asked<AuditAsked>) -> Result<Json<AuditBody>, Problem> {
     let lines = desk.people().audit(asked.before, PAGE)?.into_iter().map(|line| AuditLineBody {

@@ -29,16 +29,16 @@ struct ChatsBody {
     chats: Vec<ChatBody>,
 }
 
-/// A chat and the session that it speaks in.
+/// A chat and its session.
 #[derive(Debug, Serialize, ToSchema)]
 struct ChatBody {
-    /// The chat in one line, as messages name it in `from`.
+    /// The chat's key, as messages give it in `from`.
     chat: String,
     platform: String,
     session: Uuid,
-    /// The next message begins a new session.
+    /// Whether the chat is suspended: its next message starts a new session.
     suspended: bool,
-    /// The mark that an interruption left: in the next turn, the model gets a note about it.
+    /// Set after an interruption: in the next turn, the model gets a note about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     resume: Option<ResumeMark>,
 }
@@ -54,29 +54,30 @@ impl ChatBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ChatAsked {
-    /// The chat in one line, as the list names it.
+    /// The chat's key, as `GET /chats` returns it.
     chat: String,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BindAsked {
-    /// The chat in one line, as the list names it.
+    /// The chat's key, as `GET /chats` returns it.
     chat: String,
     /// One of the caller's sessions.
     session: Uuid,
 }
 
-/// Lists the chats that speak in the caller's sessions.
-#[utoipa::path(get, path = "/api/v1/chats", tag = "gateway", operation_id = "chats", security(("token" = [])),
+/// Lists the chats bound to the caller's sessions.
+#[utoipa::path(get, path = "/api/v1/chats", operation_id = "chats.list", tag = "chats",
+    security(("token" = [])),
     responses((status = 200, body = ChatsBody), (status = "default", body = Problem)))]
 async fn list(desk: Desk) -> Result<Json<ChatsBody>, Problem> {
     let chats = desk.chats().await?.into_iter().map(|(chat, status)| ChatBody::new(&chat, status));
     Ok(Json(ChatsBody { chats: chats.collect() }))
 }
 
-/// Suspends a chat: its next message begins a new session.
-#[utoipa::path(post, path = "/api/v1/chats/suspend", tag = "gateway", operation_id = "suspend_chat",
+/// Suspends a chat: its next message starts a new session.
+#[utoipa::path(post, path = "/api/v1/chats/suspend", operation_id = "chats.suspend", tag = "chats",
     request_body = ChatAsked, security(("token" = [])),
     responses((status = 200, body = ChatBody), (status = "default", body = Problem)))]
 async fn suspend(desk: Desk, Body(asked): Body<ChatAsked>) -> Result<Json<ChatBody>, Problem> {
@@ -86,7 +87,7 @@ async fn suspend(desk: Desk, Body(asked): Body<ChatAsked>) -> Result<Json<ChatBo
 }
 
 /// Resumes a chat: its next message continues in its session, with a note to the model that the last turn was cut off.
-#[utoipa::path(post, path = "/api/v1/chats/resume", tag = "gateway", operation_id = "resume_chat",
+#[utoipa::path(post, path = "/api/v1/chats/resume", operation_id = "chats.resume", tag = "chats",
     request_body = ChatAsked, security(("token" = [])),
     responses((status = 200, body = ChatBody), (status = "default", body = Problem)))]
 async fn resume(desk: Desk, Body(asked): Body<ChatAsked>) -> Result<Json<ChatBody>, Problem> {
@@ -98,19 +99,19 @@ async fn resume(desk: Desk, Body(asked): Body<ChatAsked>) -> Result<Json<ChatBod
     told(&desk, &asked.chat).await
 }
 
-/// Clears the mark of an interruption: the next turn is not told about it.
-#[utoipa::path(post, path = "/api/v1/chats/clear", tag = "gateway", operation_id = "clear_chat",
+/// Clears the interruption mark, so the model gets no note about it.
+#[utoipa::path(post, path = "/api/v1/chats/clear", operation_id = "chats.clear", tag = "chats",
     request_body = ChatAsked, security(("token" = [])),
     responses((status = 200, body = ChatBody), (status = "default", body = Problem)))]
 async fn clear(desk: Desk, Body(asked): Body<ChatAsked>) -> Result<Json<ChatBody>, Problem> {
     if !desk.chat(&asked.chat).await?.clear_resume().await? {
-        return Err(Problem::new(ErrorCode::NoSuchThing, "The chat has no mark to clear."));
+        return Err(Problem::new(ErrorCode::NoSuchThing, "This chat has no interruption mark to clear."));
     }
     told(&desk, &asked.chat).await
 }
 
-/// Lets a chat continue in another of the caller's sessions.
-#[utoipa::path(post, path = "/api/v1/chats/bind", tag = "gateway", operation_id = "bind_chat",
+/// Binds a chat to another of the caller's sessions.
+#[utoipa::path(post, path = "/api/v1/chats/bind", operation_id = "chats.bind", tag = "chats",
     request_body = BindAsked, security(("token" = [])),
     responses((status = 200, body = ChatBody), (status = "default", body = Problem)))]
 async fn bind(desk: Desk, Body(asked): Body<BindAsked>) -> Result<Json<ChatBody>, Problem> {

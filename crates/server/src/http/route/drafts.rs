@@ -25,9 +25,10 @@ pub(crate) fn add(gate: Gate) -> Gate {
 struct DraftBody {
     /// At most 256 KiB.
     text: String,
-    /// The revision that this text replaces. If it is not the newest one, nothing is kept. Without it, the text replaces any.
+    /// The revision that this text replaces. If it isn't the latest, nothing is saved. If omitted, the text replaces
+    /// any draft.
     base: Option<u64>,
-    /// What the device calls itself, so that it knows its own words when they come back.
+    /// The device's own name, so that it can recognize its own changes.
     device: String,
 }
 
@@ -37,8 +38,9 @@ struct DraftKept {
     revision: u64,
 }
 
-/// Keeps what the caller is writing in a session, and tells the caller's other devices.
-#[utoipa::path(put, path = "/api/v1/sessions/{session}/draft", tag = "messages", params(("session" = Uuid, Path)),
+/// Saves the caller's draft in a session and notifies the caller's other devices.
+#[utoipa::path(put, path = "/api/v1/sessions/{session}/draft", operation_id = "drafts.put", tag = "drafts",
+    params(("session" = Uuid, Path)),
     request_body = DraftBody, security(("token" = [])),
     responses((status = 200, body = DraftKept), (status = "default", body = Problem)))]
 async fn put(
@@ -49,7 +51,7 @@ async fn put(
     if body.text.len() > DRAFT_BYTES_MAX || body.device.len() > DEVICE_BYTES_MAX {
         return Err(Problem::new(
             ErrorCode::TooLarge,
-            "A draft has at most 256 KiB. It is kept where it is.",
+            "The draft or the device name is too long, so it wasn't saved. A draft can have at most 256 KiB.",
         ));
     }
     let revision = desk.put_draft(session, body.text, body.device, body.base).await?;

@@ -30,19 +30,20 @@ pub(crate) fn add(gate: Gate) -> Gate {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct EventsAsked {
-    /// Begin after this entry, named by its number or by the id of its event; 0 is the whole log. `Last-Event-ID` says the
-    /// same and goes first.
+    /// Start after this entry, given by its number or its event ID; 0 starts at the beginning. `Last-Event-ID` takes
+    /// precedence.
     #[param(value_type = Option<String>, example = "13.9f86d081")]
     after: Option<Cursor>,
 }
 
-/// A session as it happens.
+/// Streams a session as it changes.
 ///
-/// Without a cursor: `snapshot` (the session as `GET` gives it, with the id of its newest entry), `caught_up`, then
-/// entries as they come. With one: every `entry` after it, `caught_up`, then entries as they come. The id of an `entry` is
-/// its number and the beginning of its hash; `heartbeat` has none. A cursor beyond the end is an error, and so is one whose
-/// hash is of another entry. A reader that is too slow gets `cut_off` and resumes with the last id it has.
-#[utoipa::path(get, path = "/api/v1/sessions/{session}/events", tag = "events",
+/// Without a cursor, sends `snapshot` (the session as `GET` returns it, with the ID of its newest entry), `caught_up`,
+/// then each new `entry`. With a cursor, sends every `entry` after it, `caught_up`, then each new `entry`. The ID of an
+/// `entry` is its number and the start of its hash; `heartbeat` has no ID. A cursor beyond the end of the log is an
+/// error, and so is one whose hash doesn't match. A reader that is too slow gets `cut_off` and can resume from its last
+/// ID.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/events", operation_id = "sessions.follow", tag = "sessions",
     params(("session" = Uuid, Path), EventsAsked, ("Last-Event-ID" = Option<String>, Header)), security(("token" = [])),
     responses((status = 200, content_type = "text/event-stream"), (status = "default", body = Problem)))]
 async fn of_session(
@@ -56,7 +57,12 @@ async fn of_session(
         None => asked.after,
         Some(value) => {
             let cursor = value.to_str().ok().and_then(|text| text.parse().ok());
-            let wrong = || Problem::new(ErrorCode::BadRequest, "Last-Event-ID is not the id of an event.");
+            let wrong = || {
+                Problem::new(
+                    ErrorCode::BadRequest,
+                    "`Last-Event-ID` must be the ID of an event from this stream.",
+                )
+            };
             Some(cursor.ok_or_else(wrong)?)
         }
     };
@@ -80,11 +86,12 @@ async fn of_session(
     Ok(sse::reply(sse::entries(follower, begun, stream)))
 }
 
-/// The list of sessions as it happens.
+/// Streams the list of sessions as it changes.
 ///
-/// `list` (the first page, as `GET /sessions` gives it), then a `line` for each session that changed and a `gone` for
-/// each that was erased. There is no cursor: a reader that was cut off begins anew.
-#[utoipa::path(get, path = "/api/v1/events", tag = "events", security(("token" = [])),
+/// Sends `list` (the first page, as `GET /sessions` returns it), then a `line` for each changed session and a `gone`
+/// for each deleted one. There is no cursor: after a disconnect, the stream starts over.
+#[utoipa::path(get, path = "/api/v1/events", operation_id = "sessions.follow_list", tag = "sessions",
+    security(("token" = [])),
     responses((status = 200, content_type = "text/event-stream"), (status = "default", body = Problem)))]
 async fn of_list(desk: Desk) -> Result<Response, Problem> {
     // From before the page is read, so that no change falls in between.

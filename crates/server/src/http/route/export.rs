@@ -34,14 +34,14 @@ pub(crate) fn add(gate: Gate) -> Gate {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct ExportAsked {
-    /// `json` if left out.
+    /// The file format; `json` if omitted.
     #[serde(default)]
     #[param(inline)]
     format: Format,
 }
 
-/// A session as a file: all its turns with every answer, also those that are out of sight.
-#[utoipa::path(get, path = "/api/v1/sessions/{session}/export", tag = "export",
+/// Exports a session as a file: all turns with every answer, including hidden ones.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/export", operation_id = "export.session", tag = "export",
     params(("session" = Uuid, Path), ExportAsked), security(("token" = [])),
     responses((status = 200, content_type = "application/json"), (status = "default", body = Problem)))]
 async fn of_session(
@@ -56,11 +56,12 @@ async fn of_session(
     Ok(reply(&name, asked.format.media_type(), pieces(Source::One(Box::new(export)), stream)))
 }
 
-/// All sessions, from every shelf, as JSON, one a line.
+/// Exports all sessions as JSON Lines, including archived and trashed ones.
 ///
-/// A line is what `/sessions/{session}/export` gives. One that cannot be read has an `error` instead of turns. A connection
-/// that ends without its last chunk was cut off.
-#[utoipa::path(get, path = "/api/v1/export", tag = "export", security(("token" = [])),
+/// Each line has the format of `/sessions/{session}/export`. A session that can't be read has an `error` instead of
+/// turns. An export is complete only if the response ends with its last chunk.
+#[utoipa::path(get, path = "/api/v1/export", operation_id = "export.all", tag = "export",
+    security(("token" = [])),
     responses((status = 200, content_type = "application/x-ndjson"), (status = "default", body = Problem)))]
 async fn of_all(desk: Desk) -> Result<Response, Problem> {
     let stream = desk.open_stream()?;
@@ -178,14 +179,14 @@ fn pieces(source: Source, open: OpenStream) -> impl Stream<Item = Result<String,
         let (mut source, mut end, open) = state?;
         let next = tokio::select! {
             biased;
-            () = &mut end => Err(CutOff("the server stops, or the caller may no longer read".to_owned())),
+            () = &mut end => Err(CutOff("the server is stopping, or the caller lost access".to_owned())),
             next = source.next() => next,
         };
         match next {
             Ok(Some(piece)) => Some((Ok(piece), Some((source, end, open)))),
             Ok(None) => None,
             Err(error) => {
-                tracing::warn!(reason = %error, "an export was cut off");
+                tracing::warn!(reason = %error, "export cut off");
                 Some((Err(error), None))
             }
         }

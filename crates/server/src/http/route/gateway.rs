@@ -34,9 +34,9 @@ pub(crate) fn add(gate: Gate) -> Gate {
 struct GatewayBody {
     platforms: Vec<PlatformBody>,
     peers: Vec<PeerBody>,
-    /// Strangers who wait to be let in.
+    /// Senders who wait for approval.
     strangers: Vec<StrangerBody>,
-    /// Sessions that owe an answer to a chat.
+    /// The number of sessions with answers not yet delivered to a chat.
     undelivered: u64,
 }
 
@@ -47,23 +47,23 @@ struct PlatformBody {
     kind: String,
     /// `starting`, `receiving`, `away`, `elsewhere` or `unauthorized`.
     state: String,
-    /// Why it does not receive.
+    /// Why the platform isn't receiving.
     reason: Option<String>,
-    /// Events of people who are let in, since the start.
+    /// Events received from allowed senders since the server started.
     received: u64,
-    /// Messages that arrived, since the start.
+    /// Messages delivered since the server started.
     sent: u64,
-    /// Messages that were sent again because it is not known whether they arrived, since the start.
+    /// Messages sent again since the server started, because their delivery was uncertain.
     repeated: u64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 struct PeerBody {
     platform: String,
-    /// The platform's own id of them.
+    /// The sender's ID on the platform.
     peer: String,
     name: String,
-    /// In whose sessions they speak.
+    /// The user whose sessions receive the sender's messages.
     user: Uuid,
     since: i64,
 }
@@ -72,13 +72,14 @@ struct PeerBody {
 struct StrangerBody {
     platform: String,
     peer: String,
-    /// What they call themselves.
+    /// The sender's display name, which they choose themselves.
     name: String,
     asked_at: i64,
 }
 
-/// How the gateway is.
-#[utoipa::path(get, path = "/api/v1/gateway", tag = "gateway", security(("token" = [])),
+/// Returns the gateway's status: platforms, approved senders and pending requests.
+#[utoipa::path(get, path = "/api/v1/gateway", operation_id = "gateway.status", tag = "gateway",
+    security(("token" = [])),
     responses((status = 200, body = GatewayBody), (status = "default", body = Problem)))]
 async fn tell(State(app): State<App>, desk: Desk) -> Result<Json<GatewayBody>, Problem> {
     let people = app.desks.people();
@@ -120,18 +121,19 @@ struct BindingsBody {
     bindings: Vec<BindingBody>,
 }
 
-/// A chat whose messages go to a session.
+/// A chat bound to a session.
 #[derive(Debug, Serialize, ToSchema)]
 struct BindingBody {
-    /// The chat in one line, as messages name it in `from`.
+    /// The chat's key, as messages give it in `from`.
     chat: String,
     platform: String,
-    /// It was interrupted too often: its next message begins a new session.
+    /// Whether the chat is suspended: its next message starts a new session.
     suspended: bool,
 }
 
-/// The chats whose messages go to a session.
-#[utoipa::path(get, path = "/api/v1/sessions/{session}/bindings", tag = "gateway", params(("session" = Uuid, Path)),
+/// Lists the chats bound to a session.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/bindings", operation_id = "sessions.list_bindings", tag = "sessions",
+    params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = BindingsBody), (status = "default", body = Problem)))]
 async fn bindings(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<BindingsBody>, Problem> {
     let bindings = desk.bindings(session).await?.into_iter().map(|bound| BindingBody {
@@ -145,14 +147,15 @@ async fn bindings(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Bind
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ApproveBody {
-    /// What the stranger was told.
+    /// The pairing code that the sender received.
     code: String,
-    /// In whose sessions they speak; left out: in the caller's.
+    /// The user whose sessions receive the sender's messages. If omitted, the caller.
     user: Option<Uuid>,
 }
 
-/// Lets the stranger in who was told this code.
-#[utoipa::path(post, path = "/api/v1/gateway/approve", tag = "gateway", request_body = ApproveBody,
+/// Approves the sender who received this pairing code.
+#[utoipa::path(post, path = "/api/v1/gateway/approve", operation_id = "gateway.approve", tag = "gateway",
+    request_body = ApproveBody,
     security(("token" = [])), responses((status = 200, body = PeerBody), (status = "default", body = Problem)))]
 async fn approve(
     State(app): State<App>,
@@ -161,16 +164,18 @@ async fn approve(
 ) -> Result<Json<PeerBody>, Problem> {
     // Whoever may approve must not be able to try codes either: a guessed one lets a stranger in.
     let tries = [Key::account("pairing codes")];
-    let too_early = |wait| Problem::new(ErrorCode::TooMany, "Too many tries; wait a while.").after(wait);
+    let too_early = |wait| {
+        Problem::new(ErrorCode::TooMany, "Too many attempts. Wait a while, then try again.").after(wait)
+    };
     app.throttle.attempt(&tries).map_err(too_early)?;
     let user = body.user.map_or(desk.user(), UserId);
     let people = app.desks.people();
-    people.user(user)?.ok_or_else(|| Problem::new(ErrorCode::NoSuchThing, "There is no such user."))?;
+    people.user(user)?.ok_or_else(|| Problem::new(ErrorCode::NoSuchThing, "No user has this ID."))?;
     let let_in = people.approve_pairing(by(Some(desk.user())), code_hash(&body.code), user)?;
     let Some(peer) = let_in else {
         return Err(Problem::new(
             ErrorCode::NoSuchThing,
-            "Nobody waits with that code; it may be over an hour old.",
+            "No pending request has this code. It may have expired; codes are valid for an hour.",
         ));
     };
     app.throttle.succeeded(&tries);
@@ -190,8 +195,9 @@ struct RemoveBody {
     peer: String,
 }
 
-/// Shuts somebody out. What is being written to them goes no further.
-#[utoipa::path(post, path = "/api/v1/gateway/remove", tag = "gateway", request_body = RemoveBody,
+/// Removes an approved sender. Answers on their way to them are no longer delivered.
+#[utoipa::path(post, path = "/api/v1/gateway/remove", operation_id = "gateway.remove", tag = "gateway",
+    request_body = RemoveBody,
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn remove(
     State(app): State<App>,
@@ -203,33 +209,34 @@ async fn remove(
     if removed {
         return Ok(StatusCode::NO_CONTENT);
     }
-    let detail = "They were not let in by a code; who is allowed by the configuration is removed there.";
+    let detail = "This sender wasn't approved by a pairing code. If the configuration allows them, remove \
+                  them there.";
     Err(Problem::new(ErrorCode::NoSuchThing, detail))
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 struct TestedBody {
-    /// Who the account is on its platform.
+    /// The account's name on the platform.
     account: Option<String>,
-    /// Why that could not be told.
+    /// Why the test failed.
     problem: Option<String>,
 }
 
-/// Asks a platform who its account is there.
-#[utoipa::path(post, path = "/api/v1/gateway/test/{platform}", tag = "gateway",
+/// Tests the connection to a platform by asking it for the configured account.
+#[utoipa::path(post, path = "/api/v1/gateway/test/{platform}", operation_id = "gateway.test", tag = "gateway",
     params(("platform" = String, Path)), security(("token" = [])),
     responses((status = 200, body = TestedBody), (status = "default", body = Problem)))]
 async fn test(State(app): State<App>, Path(platform): Path<String>) -> Result<Json<TestedBody>, Problem> {
     match app.messaging.gateway.test(&platform).await {
-        None => Err(Problem::new(ErrorCode::NoSuchThing, "There is no such platform.")),
+        None => Err(Problem::new(ErrorCode::NoSuchThing, "No platform has this name.")),
         Some(Ok(account)) => Ok(Json(TestedBody { account: Some(account), problem: None })),
         Some(Err(error)) => Ok(Json(TestedBody { account: None, problem: Some(error.to_string()) })),
     }
 }
 
-/// What others bring to a webhook, signed. Answered well once it is durable.
-#[utoipa::path(post, path = "/api/v1/hooks/{platform}", tag = "gateway",
-    params(("platform" = String, Path)), request_body = String,
+/// Receives a signed webhook request. A 200 response means that its events are durable.
+#[utoipa::path(post, path = "/api/v1/hooks/{platform}", operation_id = "gateway.webhook", tag = "gateway",
+    params(("platform" = String, Path)), request_body = Object,
     responses((status = 200), (status = "default", body = Problem)))]
 async fn hook(
     State(app): State<App>,
@@ -238,7 +245,7 @@ async fn hook(
     body: Bytes,
 ) -> Result<StatusCode, Problem> {
     // Whoever does not know the secret is not told whether there is such a webhook.
-    let unknown = || Problem::new(ErrorCode::NotAuthorised, "The signature is not right.");
+    let unknown = || Problem::new(ErrorCode::NotAuthorised, "The signature doesn't match.");
     let webhook = app.messaging.webhooks.get(&platform).ok_or_else(unknown)?;
     let now_unix = SystemClock.now().0 / 1_000_000;
     let durable = webhook.take(&headers, &body, now_unix).map_err(|rejection| match rejection {
@@ -250,6 +257,6 @@ async fn hook(
     if durable.wait().await {
         Ok(StatusCode::OK)
     } else {
-        Err(Problem::new(ErrorCode::Unavailable, "The server stops; post it again."))
+        Err(Problem::new(ErrorCode::Unavailable, "The server is stopping. Send the request again."))
     }
 }

@@ -19,18 +19,22 @@ struct Healthy {
     status: &'static str,
 }
 
-/// Whether the process lives.
-#[utoipa::path(get, path = "/api/v1/health", tag = "health", responses((status = 200, body = Healthy)))]
+/// Reports that the process is alive.
+#[utoipa::path(get, path = "/api/v1/health", operation_id = "health.live", tag = "health",
+    responses((status = 200, body = Healthy)))]
 async fn health() -> Json<Healthy> {
     Json(Healthy { status: "alive" })
 }
 
-/// Whether it takes work: every session that was cut off is repaired, and it is not stopping.
-#[utoipa::path(get, path = "/api/v1/ready", tag = "health",
+/// Reports whether the server accepts work: interrupted sessions are repaired and it isn't stopping.
+#[utoipa::path(get, path = "/api/v1/ready", operation_id = "health.ready", tag = "health",
     responses((status = 200, body = Healthy), (status = 503, body = Problem)))]
 async fn ready(State(app): State<App>) -> Result<Json<Healthy>, Problem> {
     if app.is_ready() {
         return Ok(Json(Healthy { status: "ready" }));
     }
-    Err(Problem::new(ErrorCode::NotReady, "The server is stopping. Messages are still kept."))
+    Err(Problem::new(
+        ErrorCode::NotReady,
+        "The server is starting or stopping. Messages sent now are still saved.",
+    ))
 }

@@ -21,19 +21,19 @@ pub(crate) fn add(gate: Gate) -> Gate {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct IdsBody {
-    /// The ids that lead to the session, the oldest first.
+    /// The session's IDs, oldest first.
     ids: Vec<Uuid>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct IdAsked {
-    /// An id that no session has.
+    /// An ID not used by any session.
     id: Uuid,
 }
 
-/// Lists the ids of a session.
-#[utoipa::path(get, path = "/api/v1/sessions/{session}/ids", tag = "sessions", operation_id = "session_ids",
+/// Lists a session's IDs.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/ids", operation_id = "sessions.list_ids", tag = "sessions",
     params(("session" = Uuid, Path)), security(("token" = [])),
     responses((status = 200, body = IdsBody), (status = "default", body = Problem)))]
 async fn list(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<IdsBody>, Problem> {
@@ -41,8 +41,8 @@ async fn list(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<IdsBody>
     Ok(Json(IdsBody { ids: state.ids.iter().map(|SessionId(id)| *id).collect() }))
 }
 
-/// Adds an id to a session. Adding one that it has changes nothing.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/ids", tag = "sessions", operation_id = "add_session_id",
+/// Adds an ID to a session. Adding an ID it already has changes nothing.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/ids", operation_id = "sessions.add_id", tag = "sessions",
     params(("session" = Uuid, Path)), request_body = IdAsked, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn add_id(
@@ -54,15 +54,15 @@ async fn add_id(
     Ok(Json(desk.session(session).await?.submit(command).await?.into()))
 }
 
-/// Removes an id from a session. A removed id never leads to another session. The first id can't be removed.
-#[utoipa::path(delete, path = "/api/v1/sessions/{session}/ids/{id}", tag = "sessions",
-    operation_id = "remove_session_id", params(("session" = Uuid, Path), ("id" = Uuid, Path)),
+/// Removes an ID from a session. A removed ID is never reused for another session. The first ID can't be removed.
+#[utoipa::path(delete, path = "/api/v1/sessions/{session}/ids/{id}", operation_id = "sessions.remove_id", tag = "sessions",
+    params(("session" = Uuid, Path), ("id" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn remove_id(desk: Desk, AtPath((session, id)): AtPath<(Uuid, Uuid)>) -> Result<Json<Kept>, Problem> {
     let handle = desk.session(session).await?;
     // Lists, chats and exports name the session by its first id.
     if handle.state().await?.ids.first() == Some(&SessionId(id)) {
-        let detail = "The first id of a session can't be removed.";
+        let detail = "A session's first ID can't be removed.";
         return Err(Problem::new(ErrorCode::BadRequest, detail));
     }
     Ok(Json(handle.submit(Command::RemoveId { id: SessionId(id) }).await?.into()))

@@ -122,13 +122,15 @@ impl Told<'_> {
     }
 }
 
-/// Everything as it happens, over one WebSocket.
+/// Streams sessions and the session list over one WebSocket.
 ///
-/// Send `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}`, `{"follow_list":{}}` and `{"ping":{}}`. The
-/// server sends `hello`, `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `draft`, `list`, `line`,
-/// `gone`, `list_cut_off`, `store` (whether writes succeed) and, after a ping or five quiet seconds, `heartbeat`.
-#[utoipa::path(get, path = "/api/v1/live", tag = "events", security(("token" = [])),
-    responses((status = 101, description = "A WebSocket"), (status = "default", body = Problem)))]
+/// The client sends `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}`, `{"follow_list":{}}` and
+/// `{"ping":{}}`. The server sends `hello`, `snapshot` (a session's state), `entries`, `cut_off`, `refused` (with a
+/// problem), `draft`, `list`, `line`, `gone`, `list_cut_off`, `store` (whether writes succeed) and, after a ping or
+/// five idle seconds, `heartbeat`.
+#[utoipa::path(get, path = "/api/v1/live", operation_id = "live.connect", tag = "live",
+    security(("token" = [])),
+    responses((status = 101, description = "Switching to a WebSocket"), (status = "default", body = Problem)))]
 async fn live(
     desk: Desk,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
@@ -221,7 +223,9 @@ impl Live {
     fn follow(&mut self, what: Option<Uuid>, feed: BoxStream<'static, Message>) -> Option<Problem> {
         self.leave(what);
         if self.followed.len() >= FOLLOWED_MAX {
-            let detail = format!("At most {FOLLOWED_MAX} sessions may be followed; leave one first.");
+            let detail = format!(
+                "At most {FOLLOWED_MAX} sessions can be followed over one connection. Leave one first."
+            );
             return Some(Problem::new(ErrorCode::TooMany, detail));
         }
         let (handle, registration) = AbortHandle::new_pair();
@@ -339,7 +343,7 @@ async fn next(session: Uuid, follower: &mut Follower) -> Result<Message, Message
             }
             Ok(Followed::CaughtUp) => caught_up = true,
             Err(error) if gathered.is_empty() => {
-                tracing::debug!(reason = %error, "a reader was cut off");
+                tracing::debug!(reason = %error, "stream reader cut off");
                 return Err(Told::CutOff { session }.frame());
             }
             // It is told the same when it is asked again.

@@ -28,35 +28,35 @@ pub(crate) fn add(gate: Gate) -> Gate {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct LogAsked {
-    /// Entries before this one; the newest if left out.
+    /// Return entries before this one. If omitted, the newest entries.
     before: Option<u64>,
-    /// Lines, at most 500; 100 if left out.
+    /// The number of lines, at most 500; 100 if omitted.
     count: Option<usize>,
 }
 
-/// Some lines of a session's log, newest first.
+/// A page of a session's log, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 struct LogBody {
     #[schema(value_type = Vec<LogLine<'static>>)]
     entries: Vec<serde_json::Value>,
-    /// `before` for what is older; none when there is nothing.
+    /// The `before` of the next, older page; null if there is none.
     next: Option<u64>,
 }
 
-/// An entry as it stands in the log, or pieces of an answer put together.
+/// A log entry, or consecutive pieces of an answer combined into one line.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LogLine)]
 struct LogLine<'a> {
     seq: u64,
     time: i64,
-    /// The claim under which it was written: it rises when a server takes the session up.
+    /// The claim that the entry was written under. It increases each time a server opens the session for writing.
     epoch: u64,
-    /// The last of the pieces, and when it came.
+    /// The last combined piece, and its time.
     #[serde(skip_serializing_if = "Option::is_none")]
     until_seq: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     until_time: Option<i64>,
-    /// As in the events of a session, or `streamed` with `run`, `entries` and `characters`.
+    /// The event as in a session's event stream, or `streamed` with `run`, `entries` and `characters`.
     #[schema(value_type = Object)]
     event: LogEvent<'a>,
 }
@@ -95,8 +95,8 @@ fn line(line: &PastLine) -> LogLine<'_> {
     }
 }
 
-/// The log of a session, newest first.
-#[utoipa::path(get, path = "/api/v1/sessions/{session}/log", tag = "sessions",
+/// Lists the entries of a session's log, newest first.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/log", operation_id = "sessions.log", tag = "sessions",
     params(("session" = Uuid, Path), LogAsked), security(("token" = [])),
     responses((status = 200, body = LogBody), (status = "default", body = Problem)))]
 async fn log(
@@ -113,14 +113,16 @@ async fn log(
     Ok(Json(LogBody { entries, next: past.before.map(|seq| seq.0) }))
 }
 
-/// Breaks the run that is going on, as a crash would, in a session with the tag `scratch`; the session heals as after a
-/// restart. For whoever wants to see that.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/break", tag = "sessions", params(("session" = Uuid, Path)),
+/// Aborts the active run as a crash would, to demonstrate recovery. The session must have the tag `scratch`; it
+/// recovers as after a restart.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/break", operation_id = "sessions.break_run", tag = "sessions",
+    params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn break_run(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<axum::http::StatusCode, Problem> {
     let handle = desk.session(session).await?;
     if !handle.view().await?.tags.iter().any(|tag| tag == SCRATCH) {
-        let detail = format!("Only a session with the tag `{SCRATCH}` can be broken. Nothing was done.");
+        let detail =
+            format!("Only a session with the tag `{SCRATCH}` can be broken on purpose. Nothing was changed.");
         return Err(Problem::new(ErrorCode::NotScratch, detail));
     }
     handle.abandon().await?;

@@ -41,23 +41,23 @@ pub(crate) fn add(gate: Gate) -> Gate {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct WayBody {
-    /// Stands in the address that one logs in by.
+    /// The provider's name in the login URL.
     name: String,
-    /// What people call it.
+    /// The provider's display name.
     title: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 struct WaysBody {
     password: bool,
-    /// Passkeys belong to a name: not where the server is reached by an address of numbers.
+    /// Whether passkeys work here. They need a host name, so not if the server is opened by its IP address.
     passkey: bool,
-    /// Providers of identities, in the order to show them in.
+    /// OpenID Connect providers, in display order.
     providers: Vec<WayBody>,
 }
 
-/// How one can log in at this address.
-#[utoipa::path(get, path = "/api/v1/login/ways", tag = "people",
+/// Lists the ways to sign in at this address.
+#[utoipa::path(get, path = "/api/v1/login/ways", operation_id = "login.methods", tag = "login",
     responses((status = 200, body = WaysBody), (status = "default", body = Problem)))]
 async fn ways(State(app): State<App>, visitor: Visitor) -> Json<WaysBody> {
     let way = |(name, title): (&str, &str)| WayBody { name: name.to_owned(), title: title.to_owned() };
@@ -75,8 +75,9 @@ struct LoginBody {
     password: String,
 }
 
-/// Logs a browser in: the answer sets a cookie that ends with the login.
-#[utoipa::path(post, path = "/api/v1/login", tag = "people", request_body = LoginBody,
+/// Signs a browser in with a password. The response sets a cookie that is valid as long as the login.
+#[utoipa::path(post, path = "/api/v1/login", operation_id = "login.password", tag = "login",
+    request_body = LoginBody,
     responses((status = 200, body = UserBody), (status = "default", body = Problem)))]
 async fn log_in(
     State(app): State<App>,
@@ -98,12 +99,12 @@ async fn log_in(
         Ok::<_, Problem>(Some((user, secret)))
     });
     let failed = |error| {
-        tracing::error!(%error, "a login could not be looked at");
-        Problem::new(ErrorCode::Unavailable, "The login could not be looked at; try again.")
+        tracing::error!(%error, "failed to verify login");
+        Problem::new(ErrorCode::Unavailable, "The sign-in couldn't be verified. Try again.")
     };
     let checked = checked.await.map_err(failed)??;
     let (user, secret) = checked
-        .ok_or_else(|| Problem::new(ErrorCode::NotAuthorised, "The name or the password is wrong."))?;
+        .ok_or_else(|| Problem::new(ErrorCode::NotAuthorised, "The user name or password is wrong."))?;
     app.throttle.succeeded(&keys);
     Ok(entered(user, &secret))
 }
@@ -143,8 +144,9 @@ fn cookie(name: &str, secret: &str, seconds: i64) -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// Ends the login, or revokes the token, that this request was made with.
-#[utoipa::path(post, path = "/api/v1/logout", tag = "people", security(("token" = [])),
+/// Signs out: ends the login or revokes the token that this request was made with.
+#[utoipa::path(post, path = "/api/v1/logout", operation_id = "login.sign_out", tag = "login",
+    security(("token" = [])),
     responses((status = 204), (status = "default", body = Problem)))]
 async fn log_out(desk: Desk) -> Result<Response, Problem> {
     let (by, user) = (desk.by(), desk.user());

@@ -33,10 +33,11 @@ async fn submit(desk: &Desk, session: Uuid, command: Command) -> Result<Json<Kep
     Ok(Json(desk.session(session).await?.submit(command).await?.into()))
 }
 
-/// Says something. It begins a turn, or waits, steers or interrupts while a run is going on.
+/// Posts a message. It starts a turn; while a run is active, it is queued, steers the run or interrupts it.
 ///
-/// With an `Idempotency-Key`, asking again is harmless for ever: the same key and body give the same turn.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/messages", tag = "messages",
+/// With an `Idempotency-Key`, the request can be retried safely at any time: the same key and body return the same
+/// turn.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/messages", operation_id = "messages.post", tag = "messages",
     params(("session" = Uuid, Path), ("Idempotency-Key" = Option<String>, Header)), request_body = PostBody,
     security(("token" = [])), responses((status = 202, body = Kept), (status = "default", body = Problem)))]
 async fn post(
@@ -51,8 +52,8 @@ async fn post(
     submit(&desk, session, command).await.map(|kept| (StatusCode::ACCEPTED, kept))
 }
 
-/// Changes a message that waits.
-#[utoipa::path(put, path = "/api/v1/sessions/{session}/queue/{turn}", tag = "messages",
+/// Edits a queued message.
+#[utoipa::path(put, path = "/api/v1/sessions/{session}/queue/{turn}", operation_id = "queue.edit", tag = "queue",
     params(("session" = Uuid, Path), ("turn" = u64, Path)), request_body = MessageBody, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn edit_queued(
@@ -63,9 +64,9 @@ async fn edit_queued(
     submit(&desk, session, Command::EditQueued { turn: TurnId(turn), message: desk.message(body)? }).await
 }
 
-/// Lets a message that waits steer the run that is going on: it takes effect when the current step ends, and the run takes
-/// another step for it.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/queue/{turn}/steer", tag = "messages",
+/// Turns a queued message into one that steers the active run: it enters when the current step ends, and the run takes
+/// another step.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/queue/{turn}/steer", operation_id = "queue.steer", tag = "queue",
     params(("session" = Uuid, Path), ("turn" = u64, Path)), security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn steer_queued(
@@ -75,8 +76,8 @@ async fn steer_queued(
     submit(&desk, session, Command::SteerQueued { turn: TurnId(turn) }).await
 }
 
-/// Withdraws a message that waits.
-#[utoipa::path(delete, path = "/api/v1/sessions/{session}/queue/{turn}", tag = "messages",
+/// Removes a queued message.
+#[utoipa::path(delete, path = "/api/v1/sessions/{session}/queue/{turn}", operation_id = "queue.remove", tag = "queue",
     params(("session" = Uuid, Path), ("turn" = u64, Path)), security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn remove_queued(
@@ -86,16 +87,16 @@ async fn remove_queued(
     submit(&desk, session, Command::RemoveQueued { turn: TurnId(turn) }).await
 }
 
-/// Sends the messages that Stop paused, in their order. Harmless when none is paused.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/queue/resume", tag = "messages",
+/// Resumes a queue paused by Stop: its messages are sent in order. Does nothing if the queue isn't paused.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/queue/resume", operation_id = "queue.resume", tag = "queue",
     params(("session" = Uuid, Path)), security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn resume_queue(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
     submit(&desk, session, Command::ResumeQueue).await
 }
 
-/// Withdraws every message that waits. Harmless when none does.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/queue/clear", tag = "messages",
+/// Removes all queued messages. Does nothing if the queue is empty.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/queue/clear", operation_id = "queue.clear", tag = "queue",
     params(("session" = Uuid, Path)), security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn clear_queue(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
@@ -105,14 +106,15 @@ async fn clear_queue(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<K
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct StopBody {
-    /// Stop this run and no later one.
+    /// Stop only this run. If it has ended, no later run is stopped.
     #[serde(default)]
     run: Option<u64>,
 }
 
-/// Stops the current run, keeps its output, and pauses the waiting messages. Without a run, it still pauses them and
+/// Stops the active run, saves its output, and pauses the queue. Without an active run, it still pauses the queue and
 /// keeps an interrupted run from resuming.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/stop", tag = "messages", params(("session" = Uuid, Path)),
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/stop", operation_id = "sessions.stop", tag = "sessions",
+    params(("session" = Uuid, Path)),
     request_body = Option<StopBody>, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn stop(
@@ -126,13 +128,14 @@ async fn stop(
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct UndoBody {
-    /// Take back this turn and all after it; the newest if left out.
+    /// Undo this turn and all turns after it. If omitted, the newest turn.
     #[serde(default)]
     from: Option<u64>,
 }
 
-/// Takes back the newest turn, or all from one on. They can be put back until something else is said.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/undo", tag = "messages", params(("session" = Uuid, Path)),
+/// Undoes the newest turn, or a turn and all after it. They can be redone until the next message is posted.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/undo", operation_id = "turns.undo", tag = "turns",
+    params(("session" = Uuid, Path)),
     request_body = Option<UndoBody>, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn undo(
@@ -143,42 +146,47 @@ async fn undo(
     submit(&desk, session, Command::Undo { from: body.from.map(TurnId) }).await
 }
 
-/// Puts back what was taken back last.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/put-back", tag = "messages", params(("session" = Uuid, Path)),
+/// Redoes the turns undone last.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/put-back", operation_id = "turns.redo", tag = "turns",
+    params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn put_back(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
     submit(&desk, session, Command::PutBack).await
 }
 
-/// Asks for another answer to the newest turn; the earlier ones stay as alternatives.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/retry", tag = "messages", params(("session" = Uuid, Path)),
+/// Retries the newest turn. Earlier answers stay as alternatives.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/retry", operation_id = "turns.retry", tag = "turns",
+    params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn retry(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
     submit(&desk, session, Command::Retry).await
 }
 
 /// Continues the newest answer after a stop, a failure, an interruption or the output limit.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/continue", tag = "messages", params(("session" = Uuid, Path)),
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/continue", operation_id = "sessions.continue", tag = "sessions",
+    params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn go_on(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
     submit(&desk, session, Command::Continue).await
 }
 
 /// Compacts the context: the model reads a summary in place of all turns before the newest one. The transcript stays as it is.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/compact", tag = "messages", params(("session" = Uuid, Path)),
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/compact", operation_id = "sessions.compact", tag = "sessions",
+    params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn compact(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
     let compacted = desk.session(session).await?.compact().await?;
     let nothing = || {
-        let detail = "There is nothing to compact: every turn before the newest is already summarized, or an answer or a summary \
-                      is being written.";
+        let detail = "Every turn before the newest is already summarized, or an answer or a summary is being \
+                      written.";
         Problem::new(ErrorCode::NothingToCompact, detail)
     };
     Ok(Json(compacted.ok_or_else(nothing)?.into()))
 }
 
-/// Takes every turn out of sight.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/clear", tag = "messages", params(("session" = Uuid, Path)),
+/// Clears the session: hides all turns from the transcript and the model.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/clear", operation_id = "sessions.clear", tag = "sessions",
+    params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn clear(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<Kept>, Problem> {
     submit(&desk, session, Command::Clear).await

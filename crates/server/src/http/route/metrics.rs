@@ -13,8 +13,9 @@ pub(crate) fn add(gate: Gate) -> Gate {
     gate.route(Policy::Watch, routes!(figures))
 }
 
-/// The figures of the server in the format of Prometheus, for owners. They name no session and no user.
-#[utoipa::path(get, path = "/api/v1/metrics", tag = "health", security(("token" = [])),
+/// Returns the server's metrics in Prometheus text format, for owners. They name no session and no user.
+#[utoipa::path(get, path = "/api/v1/metrics", operation_id = "server.metrics", tag = "server",
+    security(("token" = [])),
     responses((status = 200, body = String), (status = "default", body = Problem)))]
 async fn figures(State(app): State<App>) -> Response {
     let text = app.figures.text().await;

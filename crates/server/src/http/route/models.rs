@@ -37,29 +37,29 @@ pub(crate) fn add(gate: Gate) -> Gate {
 #[derive(Debug, Serialize, ToSchema)]
 struct ModelBody {
     name: String,
-    /// What the provider calls it.
+    /// The provider's ID for the model.
     model: String,
-    /// Tokens that it reads and says together.
+    /// The context window in tokens, input and output together.
     window_tokens: u64,
     /// The wire format.
     provider: ProviderConfig,
-    /// The API's base URL; for owners.
+    /// The API's base URL. Shown to owners only.
     url: Option<String>,
-    /// Where it is named.
+    /// Where the model is defined.
     from: NamedIn,
-    /// Whether it is asked with a key. The key itself is never shown.
+    /// Whether the model has an API key. The key itself is never shown.
     has_key: bool,
-    /// Tokens that one answer may have.
+    /// The maximum number of output tokens in one answer.
     output_tokens_max: u32,
-    /// Whether it goes on from the beginning of an answer.
+    /// Whether the model can continue a partial answer (prefill).
     takes_prefix: bool,
-    /// Whether it is offered tools.
+    /// Whether the model gets tools.
     tools: bool,
-    /// Whether pictures in attachments are sent to it. Otherwise it gets only their names.
+    /// Whether pictures in attachments are sent to the model. Otherwise, it gets only their names.
     pictures: bool,
-    /// Whether PDFs in attachments are sent to it. Otherwise it gets only their names.
+    /// Whether PDFs in attachments are sent to the model. Otherwise, it gets only their names.
     documents: bool,
-    /// Its other options, without the values of headers. Shown to owners only.
+    /// Other options, without header values. Shown to owners only.
     #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<ModelOptions>,
 }
@@ -87,12 +87,13 @@ impl ModelBody {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct ModelsBody {
-    /// The first one is asked, unless a message or the project of its session names another.
+    /// The models. The first one is the default; messages and projects can choose another.
     models: Vec<ModelBody>,
 }
 
-/// The models of this server.
-#[utoipa::path(get, path = "/api/v1/models", tag = "models", security(("token" = [])),
+/// Lists the models on this server.
+#[utoipa::path(get, path = "/api/v1/models", operation_id = "models.list", tag = "models",
+    security(("token" = [])),
     responses((status = 200, body = ModelsBody), (status = "default", body = Problem)))]
 async fn list(State(app): State<App>, desk: Desk) -> Json<ModelsBody> {
     let for_owner = desk.caller.role == Role::Owner;
@@ -106,33 +107,34 @@ struct NewModel {
     provider: ProviderConfig,
     /// The API's base URL, for example `https://api.openai.com/v1`.
     url: String,
-    /// What the provider calls it.
+    /// The provider's ID for the model.
     model: String,
-    /// It is never shown again. Left out, the one that is kept goes on, as long as the address leads to the same place;
-    /// an empty one removes it.
+    /// The API key. It is never returned. If omitted, the saved key stays, provided the URL leads to the same place; an
+    /// empty one removes it.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     key: Option<SecretString>,
-    /// If left out, the window of a known model, otherwise 32,768.
+    /// If omitted, the window of a known model, otherwise 32,768.
     #[serde(default)]
     window_tokens: Option<u64>,
-    /// If left out, at most 32,768 for a known model and 4,096 for any other, and at most a quarter of the window.
+    /// If omitted, at most 32,768 for a known model and 4,096 for any other, and at most a quarter of the window.
     #[serde(default)]
     output_tokens_max: Option<u32>,
-    /// No, if left out.
+    /// False if omitted.
     #[serde(default)]
     takes_prefix: Option<bool>,
-    /// If left out, false for a known model without tools, otherwise true.
+    /// If omitted, false for a known model without tool support, otherwise true.
     #[serde(default)]
     tools: Option<bool>,
-    /// Other options. If left out, the saved ones stay.
+    /// Other options. If omitted, the saved ones stay.
     #[serde(default)]
     options: Option<ModelOptions>,
 }
 
-/// Adds a model, or changes one that was added here. A run that is going on keeps the model it began with; the next one
-/// asks this one.
-#[utoipa::path(put, path = "/api/v1/models/{name}", tag = "models", params(("name" = String, Path)),
+/// Adds a model, or updates one added through the API. An active run keeps its settings; the change applies from the
+/// next run on.
+#[utoipa::path(put, path = "/api/v1/models/{name}", operation_id = "models.put", tag = "models",
+    params(("name" = String, Path)),
     request_body = NewModel, security(("token" = [])),
     responses((status = 204), (status = "default", body = Problem)))]
 async fn put(
@@ -150,8 +152,9 @@ async fn put(
     change(app, move |offered| offered.put(by, model, key, options)).await
 }
 
-/// Takes a model away that was added here, and its key.
-#[utoipa::path(delete, path = "/api/v1/models/{name}", tag = "models", params(("name" = String, Path)),
+/// Deletes a model added through the API, and its key.
+#[utoipa::path(delete, path = "/api/v1/models/{name}", operation_id = "models.delete", tag = "models",
+    params(("name" = String, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn remove(
     State(app): State<App>,
@@ -165,12 +168,13 @@ async fn remove(
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct DefaultBody {
-    /// One of the models.
+    /// The name of a model.
     name: String,
 }
 
-/// Says which model is asked when neither a message nor a project names one.
-#[utoipa::path(put, path = "/api/v1/models/default", tag = "models", request_body = DefaultBody,
+/// Sets the default model, used if neither a message nor a project chooses one.
+#[utoipa::path(put, path = "/api/v1/models/default", operation_id = "models.set_default", tag = "models",
+    request_body = DefaultBody,
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn set_default(
     State(app): State<App>,
@@ -183,14 +187,15 @@ async fn set_default(
 
 #[derive(Debug, Serialize, ToSchema)]
 struct TestBody {
-    /// Whether it answered.
+    /// Whether the model answered.
     ok: bool,
-    /// What happened, for a person.
+    /// A human-readable result.
     told: String,
 }
 
-/// Asks a model for one word, as a run would ask it, for 20 seconds at most.
-#[utoipa::path(post, path = "/api/v1/models/{name}/test", tag = "models", params(("name" = String, Path)),
+/// Tests a model by requesting one word, for at most 20 seconds.
+#[utoipa::path(post, path = "/api/v1/models/{name}/test", operation_id = "models.test", tag = "models",
+    params(("name" = String, Path)),
     security(("token" = [])), responses((status = 200, body = TestBody), (status = "default", body = Problem)))]
 async fn test(State(app): State<App>, AtPath(name): AtPath<String>) -> Result<Json<TestBody>, Problem> {
     let offers = app.offered.now();
@@ -216,25 +221,26 @@ impl From<ChangeError> for Problem {
         match error {
             ChangeError::InFile => Self::new(
                 ErrorCode::SetInFile,
-                "The file of the configuration names this model. Change it there and start the server again.",
+                "This model is defined in the configuration file. Change it there, then restart the server.",
             ),
             ChangeError::Unknown => no_model(),
             ChangeError::KeyForElsewhere => Self::new(
                 ErrorCode::BadModel,
-                "The saved key and header values are for another address, proxy or certificate. Enter them again, or remove them.",
+                "The saved key and header values belong to another URL, proxy or certificate. Enter them \
+                 again, or remove them.",
             ),
             ChangeError::BadOptions(error) => Self::new(ErrorCode::BadModel, format!("{error:#}")),
             ChangeError::People(error) => error.into(),
             ChangeError::Other(error) => {
-                tracing::error!(reason = %format!("{error:#}"), "a model was not changed");
-                Self::new(ErrorCode::Unavailable, "The model could not be kept. Nothing was changed.")
+                tracing::error!(reason = %format!("{error:#}"), "failed to change model");
+                Self::new(ErrorCode::Unavailable, "The model couldn't be saved. Nothing was changed.")
             }
         }
     }
 }
 
 pub(crate) fn no_model() -> Problem {
-    Problem::new(ErrorCode::NoSuchThing, "There is no model by that name.")
+    Problem::new(ErrorCode::NoSuchThing, "No model has this name.")
 }
 
 /// A description that can be kept, and what becomes of the key.
@@ -244,17 +250,20 @@ fn checked(name: String, body: NewModel) -> Result<(KeptModel, NewKey), Problem>
         (1..=most).contains(&text.chars().count()) && text.trim() == text && text.chars().all(is_visible)
     };
     if !visible(&name, NAME_CHARS_MAX) || name == RESERVED {
-        let detail =
-            format!("A model's name has 1 to {NAME_CHARS_MAX} visible characters and is not `{RESERVED}`.");
+        let detail = format!(
+            "A model's name must have 1 to {NAME_CHARS_MAX} visible characters and can't be `{RESERVED}`."
+        );
         return Err(Problem::new(ErrorCode::BadName, detail));
     }
     let model = body.model.trim().to_owned();
     if !visible(&model, MODEL_CHARS_MAX) {
-        return wrong("Say what the provider calls the model, in at most 200 visible characters.");
+        return wrong("The provider's model ID must have 1 to 200 visible characters.");
     }
     let url = body.url.trim().trim_end_matches('/').to_owned();
     if !is_address(&url) {
-        return wrong("The address begins with `http://` or `https://` and has no name, password or `#`.");
+        return wrong(
+            "The URL must start with `http://` or `https://` and can't contain a user name, password or `#`.",
+        );
     }
     let known = KnownModel::find(&url, &model);
     let usual_window = || known.map_or_else(window_tokens, |known| known.window_tokens);
@@ -264,7 +273,7 @@ fn checked(name: String, body: NewModel) -> Result<(KeptModel, NewKey), Problem>
     let output_tokens_max = body.output_tokens_max.unwrap_or_else(usual_output);
     let fits = output_tokens_max > 0 && u64::from(output_tokens_max) < window_tokens;
     if !fits || window_tokens > WINDOW_TOKENS_MAX {
-        return wrong("An answer has at least one token, and fits the window with room for a question.");
+        return wrong("The maximum output must be at least one token and smaller than the context window.");
     }
     let key = match body.key {
         None => NewKey::Same,
@@ -276,7 +285,8 @@ fn checked(name: String, body: NewModel) -> Result<(KeptModel, NewKey), Problem>
             }
             _ => {
                 return wrong(
-                    "A key has letters, digits and signs, and nothing else. Was something copied with it?",
+                    "An API key can contain only letters, digits and punctuation. Check that no spaces were \
+                     copied with it.",
                 );
             }
         },

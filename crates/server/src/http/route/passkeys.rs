@@ -29,7 +29,7 @@ pub(crate) fn add(gate: Gate) -> Gate {
 
 /// A caller who logged in.
 fn logged_in(desk: &Desk) -> Result<(), Problem> {
-    let detail = "Passkeys are managed by whoever is logged in, not with a token.";
+    let detail = "Passkeys can only be managed from a login, not with an API token.";
     let forbidden = || Problem::new(ErrorCode::Forbidden, detail);
     (desk.caller.credential.kind == Kind::Login).then_some(()).ok_or_else(forbidden)
 }
@@ -58,8 +58,9 @@ struct PasskeysBody {
     passkeys: Vec<PasskeyBody>,
 }
 
-/// One's own passkeys.
-#[utoipa::path(get, path = "/api/v1/passkeys", tag = "people", security(("token" = [])),
+/// Lists the caller's passkeys.
+#[utoipa::path(get, path = "/api/v1/passkeys", operation_id = "passkeys.list", tag = "passkeys",
+    security(("token" = [])),
     responses((status = 200, body = PasskeysBody), (status = "default", body = Problem)))]
 async fn passkeys(desk: Desk) -> Result<Json<PasskeysBody>, Problem> {
     logged_in(&desk)?;
@@ -67,8 +68,9 @@ async fn passkeys(desk: Desk) -> Result<Json<PasskeysBody>, Problem> {
     Ok(Json(PasskeysBody { passkeys: found.into_iter().map(PasskeyBody::from).collect() }))
 }
 
-/// Begins to add a passkey.
-#[utoipa::path(post, path = "/api/v1/passkeys/begin", tag = "people", request_body = BeginPasskeyBody,
+/// Starts adding a passkey.
+#[utoipa::path(post, path = "/api/v1/passkeys/begin", operation_id = "passkeys.start", tag = "passkeys",
+    request_body = BeginPasskeyBody,
     security(("token" = [])), responses((status = 200, body = CeremonyBody), (status = "default", body = Problem)))]
 async fn begin(
     State(app): State<App>,
@@ -87,10 +89,10 @@ async fn begin(
 #[serde(deny_unknown_fields)]
 struct NewPasskeyBody {
     ceremony: Uuid,
-    /// What `navigator.credentials.create` gave, as its `toJSON` writes it.
+    /// The result of `navigator.credentials.create`, as its `toJSON` returns it.
     #[schema(value_type = Object)]
     credential: RegisterPublicKeyCredential,
-    /// What one calls it.
+    /// The passkey's display name.
     name: String,
 }
 
@@ -99,8 +101,9 @@ struct NewPasskey {
     passkey: Uuid,
 }
 
-/// Adds a passkey by what a device answered.
-#[utoipa::path(post, path = "/api/v1/passkeys/finish", tag = "people", request_body = NewPasskeyBody,
+/// Finishes adding a passkey with the device's response.
+#[utoipa::path(post, path = "/api/v1/passkeys/finish", operation_id = "passkeys.finish", tag = "passkeys",
+    request_body = NewPasskeyBody,
     security(("token" = [])), responses((status = 201, body = NewPasskey), (status = "default", body = Problem)))]
 async fn finish(
     State(app): State<App>,
@@ -117,8 +120,9 @@ async fn finish(
     Ok((StatusCode::CREATED, Json(NewPasskey { passkey: added.await?? })))
 }
 
-/// Removes one of one's passkeys. Logins that were made with it stay.
-#[utoipa::path(delete, path = "/api/v1/passkeys/{passkey}", tag = "people", params(("passkey" = Uuid, Path)),
+/// Removes one of the caller's passkeys. Logins made with it stay active.
+#[utoipa::path(delete, path = "/api/v1/passkeys/{passkey}", operation_id = "passkeys.delete", tag = "passkeys",
+    params(("passkey" = Uuid, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn remove(desk: Desk, AtPath(passkey): AtPath<Uuid>) -> Result<StatusCode, Problem> {
     logged_in(&desk)?;

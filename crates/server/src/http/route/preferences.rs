@@ -19,15 +19,15 @@ pub(crate) fn add(gate: Gate) -> Gate {
     gate.route(Policy::Read, routes!(read)).route(Policy::Write, routes!(put))
 }
 
-/// What a message does that is sent while a run is going on.
+/// How a message sent during an active run is handled.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum BusyName {
-    /// It waits its turn.
+    /// It waits for the run to end.
     Queue,
-    /// It goes into the run, between two steps.
+    /// It enters the run when the current step ends.
     Steer,
-    /// It stops the run and goes first.
+    /// It stops the run and is answered next.
     Interrupt,
 }
 
@@ -35,16 +35,17 @@ enum BusyName {
 #[serde(deny_unknown_fields)]
 struct PreferencesBody {
     busy: BusyName,
-    /// As browsers name it, for example `de` or `pt-BR`; null for that of the browser.
+    /// A language tag, for example `de` or `pt-BR`; null for the browser's language.
     language: Option<String>,
-    /// Whether to be told of answers while looking elsewhere.
+    /// Whether to notify the user of answers while the page is in the background.
     notify: bool,
-    /// Whether the first steps were shown.
+    /// Whether onboarding is complete.
     first_run_done: bool,
 }
 
-/// What the caller prefers.
-#[utoipa::path(get, path = "/api/v1/me/preferences", tag = "people", security(("token" = [])),
+/// Returns the caller's preferences.
+#[utoipa::path(get, path = "/api/v1/me/preferences", operation_id = "preferences.get", tag = "preferences",
+    security(("token" = [])),
     responses((status = 200, body = PreferencesBody), (status = "default", body = Problem)))]
 async fn read(desk: Desk) -> Result<Json<PreferencesBody>, Problem> {
     let Preferences { busy, language, notify, first_run_done } = desk.people().preferences(desk.user())?;
@@ -56,8 +57,9 @@ async fn read(desk: Desk) -> Result<Json<PreferencesBody>, Problem> {
     Ok(Json(PreferencesBody { busy, language, notify, first_run_done }))
 }
 
-/// Keeps what the caller prefers, all of it.
-#[utoipa::path(put, path = "/api/v1/me/preferences", tag = "people", request_body = PreferencesBody,
+/// Replaces all of the caller's preferences.
+#[utoipa::path(put, path = "/api/v1/me/preferences", operation_id = "preferences.replace", tag = "preferences",
+    request_body = PreferencesBody,
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn put(desk: Desk, Body(body): Body<PreferencesBody>) -> Result<StatusCode, Problem> {
     let PreferencesBody { busy, language, notify, first_run_done } = body;
@@ -66,7 +68,10 @@ async fn put(desk: Desk, Body(body): Body<PreferencesBody>) -> Result<StatusCode
             && language.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     };
     if language.as_ref().is_some_and(|language| !is_name(language)) {
-        return Err(Problem::new(ErrorCode::BadSetting, "A language is named like `de` or `pt-BR`."));
+        return Err(Problem::new(
+            ErrorCode::BadSetting,
+            "The language must be a tag such as `de` or `pt-BR`.",
+        ));
     }
     let busy = match busy {
         BusyName::Queue => Busy::Queue,

@@ -33,16 +33,16 @@ pub(crate) fn add(gate: Gate) -> Gate {
         .route(Policy::Read, routes!(tags))
 }
 
-/// What a user puts sessions into.
+/// A project that groups a user's sessions.
 #[derive(Debug, Serialize, ToSchema)]
 struct ProjectBody {
     project: Uuid,
     name: String,
     /// Microseconds since 1970.
     created_at: i64,
-    /// Who answers there unless a message names another; null: as elsewhere.
+    /// The project's model, unless a message chooses another; null for the default model.
     model: Option<String>,
-    /// What the model is told there, after what it is told everywhere.
+    /// Instructions for the model, after the server-wide ones.
     instructions: Option<String>,
 }
 
@@ -63,8 +63,9 @@ struct ProjectsBody {
     projects: Vec<ProjectBody>,
 }
 
-/// The caller's projects, by name; 1,000 at most.
-#[utoipa::path(get, path = "/api/v1/projects", tag = "sessions", security(("token" = [])),
+/// Lists the caller's projects by name, at most 1,000.
+#[utoipa::path(get, path = "/api/v1/projects", operation_id = "projects.list", tag = "projects",
+    security(("token" = [])),
     responses((status = 200, body = ProjectsBody), (status = "default", body = Problem)))]
 async fn list(desk: Desk) -> Result<Json<ProjectsBody>, Problem> {
     let projects = desk.people().projects(desk.user())?;
@@ -74,15 +75,16 @@ async fn list(desk: Desk) -> Result<Json<ProjectsBody>, Problem> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct MakeBody {
-    /// The caller's own id, so that asking again makes no second project.
+    /// An ID chosen by the caller, so that a retry creates no second project.
     #[serde(default)]
     id: Option<Uuid>,
     /// 1 to 100 visible characters.
     name: String,
 }
 
-/// Makes a project. Asked again with the same id, it gets the name.
-#[utoipa::path(post, path = "/api/v1/projects", tag = "sessions", request_body = MakeBody, security(("token" = [])),
+/// Creates a project. If the ID exists, renames that project.
+#[utoipa::path(post, path = "/api/v1/projects", operation_id = "projects.create", tag = "projects",
+    request_body = MakeBody, security(("token" = [])),
     responses((status = 201, body = ProjectBody), (status = "default", body = Problem)))]
 async fn make(desk: Desk, Body(body): Body<MakeBody>) -> Result<(StatusCode, Json<ProjectBody>), Problem> {
     let id = ProjectId(body.id.unwrap_or_else(|| SystemClock.id()));
@@ -104,7 +106,7 @@ struct ProjectChangeBody {
     /// 1 to 100 visible characters.
     #[serde(default)]
     name: Option<String>,
-    /// One of the models; null lets those answer who answer elsewhere.
+    /// The name of a model; null for the default model.
     #[serde(default, deserialize_with = "said")]
     #[schema(value_type = Option<String>)]
     model: Option<Option<String>>,
@@ -114,8 +116,9 @@ struct ProjectChangeBody {
     instructions: Option<Option<String>>,
 }
 
-/// Changes a project: its name, who answers there, and what the model is told there. It counts from the next run on.
-#[utoipa::path(patch, path = "/api/v1/projects/{project}", tag = "sessions", params(("project" = Uuid, Path)),
+/// Updates a project's name, model or instructions. Changes apply from the next run on.
+#[utoipa::path(patch, path = "/api/v1/projects/{project}", operation_id = "projects.update", tag = "projects",
+    params(("project" = Uuid, Path)),
     request_body = ProjectChangeBody, security(("token" = [])),
     responses((status = 204), (status = "default", body = Problem)))]
 async fn change(
@@ -137,8 +140,9 @@ async fn change(
     if found { Ok(StatusCode::NO_CONTENT) } else { Err(no_project(project)) }
 }
 
-/// Takes a project away. Its sessions stay, and stand in none.
-#[utoipa::path(delete, path = "/api/v1/projects/{project}", tag = "sessions", params(("project" = Uuid, Path)),
+/// Deletes a project. Its sessions are kept, without a project.
+#[utoipa::path(delete, path = "/api/v1/projects/{project}", operation_id = "projects.delete", tag = "projects",
+    params(("project" = Uuid, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn delete(desk: Desk, AtPath(project): AtPath<Uuid>) -> Result<StatusCode, Problem> {
     let (user, project) = (desk.user(), ProjectId(project));
@@ -149,7 +153,7 @@ async fn delete(desk: Desk, AtPath(project): AtPath<Uuid>) -> Result<StatusCode,
 fn checked(name: &str) -> Result<String, Problem> {
     let name = name.trim();
     let fits = (1..=NAME_CHARS_MAX).contains(&name.chars().count()) && name.chars().all(is_visible);
-    let wrong = || format!("The name of a project has 1 to {NAME_CHARS_MAX} visible characters.");
+    let wrong = || format!("A project's name must have 1 to {NAME_CHARS_MAX} visible characters.");
     if fits { Ok(name.to_owned()) } else { Err(Problem::new(ErrorCode::BadName, wrong())) }
 }
 
@@ -157,11 +161,11 @@ fn checked(name: &str) -> Result<String, Problem> {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct TagsAsked {
-    /// Tags, at most 1,000; 200 if left out.
+    /// The number of tags, at most 1,000; 200 if omitted.
     count: Option<usize>,
 }
 
-/// A tag, and how many sessions have it.
+/// A tag and the number of sessions with it.
 #[derive(Debug, Serialize, ToSchema)]
 struct TagBody {
     tag: String,
@@ -173,8 +177,9 @@ struct TagsBody {
     tags: Vec<TagBody>,
 }
 
-/// The caller's tags that are on sessions outside the trash, the most used first.
-#[utoipa::path(get, path = "/api/v1/tags", tag = "sessions", params(TagsAsked), security(("token" = [])),
+/// Lists the tags of the caller's sessions outside the trash, most used first.
+#[utoipa::path(get, path = "/api/v1/tags", operation_id = "tags.list", tag = "tags",
+    params(TagsAsked), security(("token" = [])),
     responses((status = 200, body = TagsBody), (status = "default", body = Problem)))]
 async fn tags(desk: Desk, Asked(asked): Asked<TagsAsked>) -> Result<Json<TagsBody>, Problem> {
     let tags = desk.tags(asked.count.unwrap_or(TAGS).clamp(1, TAGS_MAX)).await?;

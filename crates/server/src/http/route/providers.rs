@@ -24,8 +24,9 @@ struct PresetsBody {
     providers: &'static [Preset],
 }
 
-/// Providers by name, with their addresses.
-#[utoipa::path(get, path = "/api/v1/providers", tag = "models", security(("token" = [])),
+/// Lists known providers with their URLs.
+#[utoipa::path(get, path = "/api/v1/providers", operation_id = "providers.list", tag = "providers",
+    security(("token" = [])),
     responses((status = 200, body = PresetsBody), (status = "default", body = Problem)))]
 async fn presets() -> Json<PresetsBody> {
     Json(PresetsBody { providers: &PRESETS })
@@ -37,11 +38,12 @@ struct OfferQuery {
     provider: ProviderConfig,
     /// The API's base URL.
     url: String,
-    /// The key to ask with; none if left out.
+    /// The API key to use; none if omitted.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     key: Option<SecretString>,
-    /// A configured model whose key and options are used, if its address has the same scheme, host and port. A sent `key` takes precedence.
+    /// A configured model whose key and options are used, if its URL has the same scheme, host and port. `key` takes
+    /// precedence.
     #[serde(default)]
     name: Option<String>,
 }
@@ -49,19 +51,20 @@ struct OfferQuery {
 #[derive(Debug, Serialize, ToSchema)]
 struct OfferBody {
     models: Vec<ListedModel>,
-    /// The reason that there are no models, to show to people.
+    /// Why there are no models, as a sentence for people.
     told: Option<String>,
 }
 
 /// Lists the models that a provider offers.
-#[utoipa::path(post, path = "/api/v1/providers/models", tag = "models", request_body = OfferQuery,
+#[utoipa::path(post, path = "/api/v1/providers/models", operation_id = "providers.list_models", tag = "providers",
+    request_body = OfferQuery,
     security(("token" = [])), responses((status = 200, body = OfferBody), (status = "default", body = Problem)))]
 async fn models(State(app): State<App>, Body(body): Body<OfferQuery>) -> Result<Json<OfferBody>, Problem> {
     let url = body.url.trim().to_owned();
     if !is_address(&url) {
         return Err(Problem::new(
             ErrorCode::BadModel,
-            "The address must begin with `http://` or `https://` and have no user name, password or `#`.",
+            "The URL must start with `http://` or `https://` and can't contain a user name, password or `#`.",
         ));
     }
     let given = body.key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
@@ -69,7 +72,7 @@ async fn models(State(app): State<App>, Body(body): Body<OfferQuery>) -> Result<
     if given.is_some_and(|key| !is_header(&key)) {
         return Err(Problem::new(
             ErrorCode::BadModel,
-            "A key may contain only letters, digits and punctuation.",
+            "An API key can contain only letters, digits and punctuation.",
         ));
     }
     let saved = body.name.as_ref().and_then(|name| app.offered.at(name, &url));

@@ -29,7 +29,7 @@ pub(crate) fn add(gate: Gate) -> Gate {
     gate.route(Policy::Read, routes!(search))
 }
 
-/// Who said something.
+/// The author of a text.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Speaker {
@@ -41,40 +41,40 @@ enum Speaker {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct SearchAsked {
-    /// Words that must all occur, in any case and with or without accents; the last one matches as a prefix.
+    /// The words to find. All must occur, regardless of case and accents; the last one matches as a prefix.
     words: String,
-    /// `next` of the page before.
+    /// The `next` of the previous page.
     before: Option<String>,
-    /// Hits, at most 200; 50 if left out.
+    /// The number of hits, at most 200; 50 if omitted.
     count: Option<usize>,
-    /// Only on this shelf; everywhere but in the trash if left out.
+    /// Search only this shelf. If omitted, everything except the trash.
     #[param(inline)]
     shelf: Option<ShelfName>,
-    /// Only in sessions of this project.
+    /// Search only sessions in this project.
     project: Option<Uuid>,
-    /// Only in sessions with this tag.
+    /// Search only sessions with this tag.
     tag: Option<String>,
-    /// Only what was said by one of them; names of sessions are nobody's words.
+    /// Search only messages or only answers. Session titles are then left out.
     #[param(inline)]
     said_by: Option<Speaker>,
-    /// Only in sessions that were active since then, in microseconds since 1970.
+    /// Search only sessions active since this time, in microseconds since 1970.
     from: Option<i64>,
 }
 
-/// A name, a message or an answer with all the words.
+/// A title, message or answer that contains all the words.
 #[derive(Debug, Serialize, ToSchema)]
 struct FoundBody {
     session: Uuid,
     title: Option<String>,
     archived: bool,
     trashed: bool,
-    /// None for a session's name.
+    /// The turn; null for a session's title.
     turn: Option<u64>,
-    /// The run whose answer it is; none for a message and a name.
+    /// The run that wrote the answer; null for messages and titles.
     run: Option<u64>,
-    /// When the text was first complete.
+    /// The time when the text was first complete.
     at: i64,
-    /// What stands around the words; the first 40 hits have it.
+    /// The text around the words. Only the first 40 hits have it.
     excerpt: Vec<Stretch>,
 }
 
@@ -82,7 +82,7 @@ struct FoundBody {
 #[derive(Debug, Serialize, ToSchema)]
 struct SearchBody {
     hits: Vec<FoundBody>,
-    /// Where the next page begins; none at the end.
+    /// The `before` of the next page; null on the last page.
     next: Option<String>,
 }
 
@@ -158,14 +158,18 @@ impl Pages {
     }
 }
 
-/// Finds names of sessions, which come first, and messages and answers, newest first.
+/// Searches session titles, messages and answers. Titles come first, then texts, newest first.
 ///
-/// Names take at most half of a page, rounded up. Texts that were removed, replaced by an edit or undone are not found.
-#[utoipa::path(get, path = "/api/v1/search", tag = "sessions", params(SearchAsked), security(("token" = [])),
+/// Titles take up at most half of a page, rounded up. Removed, edited and undone texts are not found.
+#[utoipa::path(get, path = "/api/v1/search", operation_id = "search.query", tag = "search",
+    params(SearchAsked), security(("token" = [])),
     responses((status = 200, body = SearchBody), (status = "default", body = Problem)))]
 async fn search(desk: Desk, Asked(asked): Asked<SearchAsked>) -> Result<Json<SearchBody>, Problem> {
     if asked.words.len() > SEARCH_MAX {
-        return Err(Problem::new(ErrorCode::BadRequest, format!("A search has at most {SEARCH_MAX} bytes.")));
+        return Err(Problem::new(
+            ErrorCode::BadRequest,
+            format!("A search can have at most {SEARCH_MAX} bytes."),
+        ));
     }
     let mut pages = match asked.before.as_deref() {
         Some(before) => Pages::read(before)?,

@@ -31,8 +31,9 @@ struct SecretsBody {
     secrets: Vec<SecretBody>,
 }
 
-/// The names of the secrets that are kept.
-#[utoipa::path(get, path = "/api/v1/secrets", tag = "secrets", security(("token" = [])),
+/// Lists the names of the stored secrets.
+#[utoipa::path(get, path = "/api/v1/secrets", operation_id = "secrets.list", tag = "secrets",
+    security(("token" = [])),
     responses((status = 200, body = SecretsBody), (status = "default", body = Problem)))]
 async fn secrets(desk: Desk) -> Result<Json<SecretsBody>, Problem> {
     let secrets = desk.people().secrets()?.into_iter();
@@ -44,13 +45,14 @@ async fn secrets(desk: Desk) -> Result<Json<SecretsBody>, Problem> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewSecret {
-    /// It is never shown again.
+    /// The secret's value. It is never returned.
     #[schema(value_type = String)]
     secret: SecretString,
 }
 
-/// Keeps a secret, in place of what was kept by that name. A model uses it by `key_secret` in the configuration.
-#[utoipa::path(put, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)),
+/// Stores a secret, replacing any earlier value. Models refer to it by `key_secret` in the configuration.
+#[utoipa::path(put, path = "/api/v1/secrets/{name}", operation_id = "secrets.put", tag = "secrets",
+    params(("name" = String, Path)),
     request_body = NewSecret, security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn set(
     State(app): State<App>,
@@ -70,12 +72,15 @@ async fn set(
     let keeping = tokio::task::spawn_blocking(keeping).await;
     match keeping {
         Ok(Ok(())) => Ok(StatusCode::NO_CONTENT),
-        Ok(Err(_)) | Err(_) => Err(Problem::new(ErrorCode::Unavailable, "The secret could not be kept.")),
+        Ok(Err(_)) | Err(_) => {
+            Err(Problem::new(ErrorCode::Unavailable, "The secret couldn't be saved. Try again."))
+        }
     }
 }
 
-/// Removes a secret.
-#[utoipa::path(delete, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)),
+/// Deletes a secret.
+#[utoipa::path(delete, path = "/api/v1/secrets/{name}", operation_id = "secrets.delete", tag = "secrets",
+    params(("name" = String, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn remove(
     State(app): State<App>,
@@ -93,6 +98,6 @@ async fn remove(
     };
     match desk.change(removing).await? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::new(ErrorCode::NoSuchThing, "There is no such secret.")),
+        false => Err(Problem::new(ErrorCode::NoSuchThing, "No secret has this name.")),
     }
 }

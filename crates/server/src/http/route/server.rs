@@ -20,14 +20,14 @@ pub(crate) fn add(gate: Gate) -> Gate {
     gate.route(Policy::Watch, routes!(server))
 }
 
-/// How the server is. Times are microseconds since 1970.
+/// The server's status. Times are in microseconds since 1970.
 #[derive(Debug, Serialize, ToSchema)]
 struct ServerBody {
     version: &'static str,
-    /// Of the pages that it serves.
+    /// The build of the web UI.
     build: &'static str,
     started_at: i64,
-    /// This process among those that use the store.
+    /// The ID of this process among all nodes that use the store.
     node: String,
     open_runs: u64,
     writers: u64,
@@ -37,37 +37,37 @@ struct ServerBody {
     storage: StorageBody,
     last_backup: Option<DoneBody>,
     last_verify: Option<DoneBody>,
-    /// Every five seconds over the last quarter of an hour, oldest first.
+    /// Samples of the last 15 minutes, one every five seconds, oldest first.
     samples: Vec<Sample>,
 }
 
-/// How the store is.
+/// The store's status.
 #[derive(Debug, Serialize, ToSchema)]
 struct StoreBody {
     kind: &'static str,
-    /// Whether anything can be kept at the moment.
+    /// Whether writes currently succeed.
     writable: bool,
     problem: Option<String>,
     search_works: bool,
-    /// Bytes of entries that are not packed yet.
+    /// Bytes of entries not yet compacted into packs.
     tail_bytes: u64,
-    /// Sessions that are known to be damaged.
+    /// The number of sessions known to be damaged.
     damaged: u64,
-    /// Damage in the database outside of any one session, in SQLite's words.
+    /// Damage to the database outside of any session, as SQLite reports it.
     malformed: Option<String>,
 }
 
-/// The disk that the data directory is on.
+/// The disk of the data directory.
 #[derive(Debug, Serialize, ToSchema)]
 struct DiskBody {
     free_bytes: u64,
     total_bytes: u64,
 }
 
-/// What the files in the data directory take.
+/// Disk usage of the data directory.
 #[derive(Debug, Default, Serialize, ToSchema)]
 struct StorageBody {
-    /// 0 when they are on PostgreSQL.
+    /// 0 if sessions are stored in PostgreSQL.
     logs_bytes: u64,
     search_bytes: u64,
     attachments_bytes: u64,
@@ -75,7 +75,7 @@ struct StorageBody {
     other_bytes: u64,
 }
 
-/// When something was last done, and to what.
+/// The last time a task ran, and its subject.
 #[derive(Debug, Serialize, ToSchema)]
 struct DoneBody {
     at: i64,
@@ -88,8 +88,9 @@ impl From<AuditLine> for DoneBody {
     }
 }
 
-/// How the server is, for owners. It names no session and no user.
-#[utoipa::path(get, path = "/api/v1/server", tag = "health", security(("token" = [])),
+/// Returns the server's status, for owners. It names no session and no user.
+#[utoipa::path(get, path = "/api/v1/server", operation_id = "server.status", tag = "server",
+    security(("token" = [])),
     responses((status = 200, body = ServerBody), (status = "default", body = Problem)))]
 async fn server(State(app): State<App>) -> Result<Json<ServerBody>, Problem> {
     let (hub, data) = app.figures.place();

@@ -30,7 +30,7 @@ pub(crate) fn add(gate: Gate) -> Gate {
         .route(Policy::Read, routes!(counts))
 }
 
-/// Where a session stands in the list.
+/// The part of the list that a session is in.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ShelfName {
@@ -50,13 +50,13 @@ impl From<ShelfName> for Shelf {
     }
 }
 
-/// What goes on in a session.
+/// A session's activity.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum StateName {
-    /// A run is going on.
+    /// A run is active.
     Live,
-    /// The newest turn waits for a person.
+    /// The newest turn needs the user's attention.
     NeedsYou,
 }
 
@@ -67,31 +67,32 @@ pub(crate) struct ListAsked {
     #[serde(default)]
     #[param(inline)]
     shelf: ShelfName,
-    /// Only sessions in which something goes on, or that wait for a person.
+    /// Only sessions with an active run, or only those that need the user's attention.
     #[param(inline)]
     state: Option<StateName>,
-    /// Only sessions that are pinned; not together with `state`.
+    /// Only pinned sessions. Can't be combined with `state`.
     pinned: Option<bool>,
     /// Only sessions with this tag.
     tag: Option<String>,
     /// Only sessions in this project.
     project: Option<Uuid>,
-    /// `next` of the page before.
+    /// The `next` of the previous page.
     before: Option<String>,
-    /// Lines, at most 200; 50 if left out.
+    /// The number of sessions, at most 200; 50 if omitted.
     count: Option<usize>,
 }
 
-/// A page of the list, latest activity first.
+/// A page of the session list, latest activity first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ListBody {
     pub(crate) sessions: Vec<Line>,
-    /// Where the next page begins; none at the end.
+    /// The `before` of the next page; null on the last page.
     pub(crate) next: Option<String>,
 }
 
-/// The list of sessions, latest activity first.
-#[utoipa::path(get, path = "/api/v1/sessions", tag = "sessions", params(ListAsked), security(("token" = [])),
+/// Lists sessions, latest activity first.
+#[utoipa::path(get, path = "/api/v1/sessions", operation_id = "sessions.list", tag = "sessions",
+    params(ListAsked), security(("token" = [])),
     responses((status = 200, body = ListBody), (status = "default", body = Problem)))]
 pub(crate) async fn list(desk: Desk, Asked(asked): Asked<ListAsked>) -> Result<Json<ListBody>, Problem> {
     let shelf = asked.shelf.into();
@@ -101,7 +102,7 @@ pub(crate) async fn list(desk: Desk, Asked(asked): Asked<ListAsked>) -> Result<J
         (Some(StateName::Live), None) => Some(Doing::Live),
         (Some(StateName::NeedsYou), None) => Some(Doing::NeedsPerson),
         (Some(_), Some(_)) => {
-            return Err(Problem::new(ErrorCode::BadRequest, "Ask for `state` or for `pinned`."));
+            return Err(Problem::new(ErrorCode::BadRequest, "Use either `state` or `pinned`, not both."));
         }
     };
     let before = asked.before.as_deref().map(place).transpose()?;
@@ -112,22 +113,23 @@ pub(crate) async fn list(desk: Desk, Asked(asked): Asked<ListAsked>) -> Result<J
     page(&desk, shelf, narrow, before, count).await.map(Json)
 }
 
-/// How many sessions stand where.
+/// The number of sessions by status.
 #[derive(Debug, Serialize, ToSchema)]
 struct CountsBody {
     active: u64,
-    /// Of the active ones, those in which a run is going on.
+    /// Sessions in `active` with an active run.
     live: u64,
-    /// Of the active ones, those whose newest turn waits for a person.
+    /// Sessions in `active` that need the user's attention.
     needs_you: u64,
     archived: u64,
     trash: u64,
-    /// Days that a session stays in the trash before it is erased; 0: until it is erased by hand.
+    /// Days before a session in the trash is deleted permanently; 0 if never.
     trash_days: u32,
 }
 
-/// How many sessions the caller has.
-#[utoipa::path(get, path = "/api/v1/sessions/counts", tag = "sessions", security(("token" = [])),
+/// Counts the caller's sessions.
+#[utoipa::path(get, path = "/api/v1/sessions/counts", operation_id = "sessions.count", tag = "sessions",
+    security(("token" = [])),
     responses((status = 200, body = CountsBody), (status = "default", body = Problem)))]
 async fn counts(State(app): State<App>, desk: Desk) -> Result<Json<CountsBody>, Problem> {
     let counts = desk.counts().await?;
@@ -157,19 +159,19 @@ pub(crate) async fn page(
 
 fn place(text: &str) -> Result<(Time, SessionId), Problem> {
     let parsed = text.split_once('.').and_then(|(time, id)| Some((time.parse().ok()?, id.parse().ok()?)));
-    let wrong = || Problem::new(ErrorCode::BadRequest, "`before` is not the `next` of a page.");
+    let wrong = || Problem::new(ErrorCode::BadRequest, "`before` must be the `next` of a page.");
     parsed.map(|(time, id)| (Time(time), id)).ok_or_else(wrong)
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct CreateBody {
-    /// The caller's own id, so that asking again makes no second session.
+    /// An ID chosen by the caller, so that a retry creates no second session.
     #[serde(default)]
     id: Option<Uuid>,
     #[serde(default)]
     title: Option<String>,
-    /// The session that its author leaves behind.
+    /// The session that this one continues from.
     #[serde(default)]
     after: Option<Uuid>,
 }
@@ -179,8 +181,9 @@ struct Created {
     session: Uuid,
 }
 
-/// Makes a session.
-#[utoipa::path(post, path = "/api/v1/sessions", tag = "sessions", request_body = CreateBody, security(("token" = [])),
+/// Creates a session.
+#[utoipa::path(post, path = "/api/v1/sessions", operation_id = "sessions.create", tag = "sessions",
+    request_body = CreateBody, security(("token" = [])),
     responses((status = 201, body = Created), (status = "default", body = Problem)))]
 async fn create(desk: Desk, Body(body): Body<CreateBody>) -> Result<(StatusCode, Json<Created>), Problem> {
     let handle = desk.create(body.id, body.title, body.after).await?;
@@ -191,12 +194,13 @@ async fn create(desk: Desk, Body(body): Body<CreateBody>) -> Result<(StatusCode,
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct ReadAsked {
-    /// Read it as it was after this entry.
+    /// Return the session as it was after this entry.
     at: Option<u64>,
 }
 
-/// A session as it is: its newest turns, what waits, and what goes on.
-#[utoipa::path(get, path = "/api/v1/sessions/{session}", tag = "sessions", params(("session" = Uuid, Path), ReadAsked),
+/// Returns a session: its newest turns, queued messages and active run.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}", operation_id = "sessions.get", tag = "sessions",
+    params(("session" = Uuid, Path), ReadAsked),
     security(("token" = [])), responses((status = 200, body = SessionBody), (status = "default", body = Problem)))]
 async fn read(
     desk: Desk,
@@ -223,17 +227,19 @@ struct ChangeBody {
     archived: Option<bool>,
     #[serde(default)]
     trashed: Option<bool>,
-    /// All tags that it is to have: 20 at most, each of 1 to 40 visible characters; kept lower-case, once, in order.
+    /// All of the session's tags: at most 20, each with 1 to 40 visible characters. They are lower-cased, deduplicated
+    /// and sorted.
     #[serde(default)]
     tags: Option<Vec<String>>,
-    /// One of the caller's projects; null takes it out of the one that it stands in.
+    /// One of the caller's projects; null removes the session from its project.
     #[serde(default, deserialize_with = "said")]
     #[schema(value_type = Option<Uuid>)]
     project: Option<Option<Uuid>>,
 }
 
-/// Renames, pins, archives or trashes a session, or gives it tags or a project, one of them at a time.
-#[utoipa::path(patch, path = "/api/v1/sessions/{session}", tag = "sessions", params(("session" = Uuid, Path)),
+/// Renames, pins, archives or trashes a session, or sets its tags or project. Each request changes exactly one of them.
+#[utoipa::path(patch, path = "/api/v1/sessions/{session}", operation_id = "sessions.update", tag = "sessions",
+    params(("session" = Uuid, Path)),
     request_body = ChangeBody, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn change(
@@ -249,7 +255,10 @@ async fn change(
     let mut commands = [title, tags, project].into_iter().flatten().chain(flags);
     // One at a time: several could not be kept together or not at all.
     let (Some(command), None) = (commands.next(), commands.next()) else {
-        return Err(Problem::new(ErrorCode::BadRequest, "Change exactly one thing in one request."));
+        return Err(Problem::new(
+            ErrorCode::BadRequest,
+            "A request must change exactly one field. Nothing was changed.",
+        ));
     };
     let handle = desk.session(session).await?;
     if let Command::SetProject { project: Some(project) } = command
@@ -260,8 +269,9 @@ async fn change(
     Ok(Json(handle.submit(command).await?.into()))
 }
 
-/// Erases a session for good: its log and all that was made from it.
-#[utoipa::path(delete, path = "/api/v1/sessions/{session}", tag = "sessions", params(("session" = Uuid, Path)),
+/// Deletes a session permanently: its log and everything derived from it.
+#[utoipa::path(delete, path = "/api/v1/sessions/{session}", operation_id = "sessions.delete", tag = "sessions",
+    params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn erase(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<StatusCode, Problem> {
     desk.erase(session).await?;
@@ -271,13 +281,14 @@ async fn erase(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<StatusCode, 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BranchBody {
-    /// The last turn that the branch shares. If omitted, the newest turn that is not being answered. 0 shares no turn.
+    /// The last turn to share. If omitted, the newest turn not being answered; 0 shares no turns.
     #[serde(default)]
     turn: Option<u64>,
 }
 
-/// Makes a session that shares another's beginning, up to the end of one of its turns.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/branch", tag = "sessions", params(("session" = Uuid, Path)),
+/// Branches a session: creates one that shares its turns up to and including `turn`.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/branch", operation_id = "sessions.branch", tag = "sessions",
+    params(("session" = Uuid, Path)),
     request_body = BranchBody, security(("token" = [])),
     responses((status = 201, body = Created), (status = "default", body = Problem)))]
 async fn branch(

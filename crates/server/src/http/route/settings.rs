@@ -29,12 +29,13 @@ pub(crate) fn add(gate: Gate) -> Gate {
 struct SettingsBody {
     #[serde(flatten)]
     values: Values,
-    /// What the environment of the server says, and nothing here can change.
+    /// Settings fixed by environment variables, which can't be changed here.
     set_in_environment: Vec<&'static str>,
 }
 
-/// What is set at the moment.
-#[utoipa::path(get, path = "/api/v1/settings", tag = "settings", security(("token" = [])),
+/// Returns the current settings.
+#[utoipa::path(get, path = "/api/v1/settings", operation_id = "settings.get", tag = "settings",
+    security(("token" = [])),
     responses((status = 200, body = SettingsBody), (status = "default", body = Problem)))]
 async fn read(State(app): State<App>) -> Json<SettingsBody> {
     Json(body(&app))
@@ -43,23 +44,24 @@ async fn read(State(app): State<App>) -> Json<SettingsBody> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SettingsChange {
-    /// In effect immediately, also for runs that were interrupted earlier. `after_crash` is the old name.
+    /// Takes effect immediately, also for runs interrupted earlier. `after_crash` is the old name.
     #[serde(default, alias = "after_crash")]
     after_interruption: Option<AfterInterruptionConfig>,
-    /// Seconds, at most 31,536,000; 0 for never. In effect immediately.
+    /// In seconds, at most 31,536,000; 0 for never. Takes effect immediately.
     #[serde(default)]
     resume_within_seconds: Option<u64>,
-    /// Days, at most 36,500; 0 keeps the trash until it is erased by hand. Looked at every hour.
+    /// In days, at most 36,500; 0 keeps sessions in the trash until they are deleted by hand. Applied once an hour.
     #[serde(default)]
     trash_days: Option<u32>,
-    /// At most 20,000 characters, for the next run on; null for none, also when the file says some.
+    /// At most 20,000 characters, from the next run on; null for none, even if the configuration file sets some.
     #[serde(default, deserialize_with = "said")]
     #[schema(value_type = Option<String>)]
     instructions: Option<Option<String>>,
 }
 
-/// Changes what is named, all of it or nothing. It goes before the file of the configuration, also after a restart.
-#[utoipa::path(patch, path = "/api/v1/settings", tag = "settings", request_body = SettingsChange,
+/// Changes the given settings, all or none. They override the configuration file, also after a restart.
+#[utoipa::path(patch, path = "/api/v1/settings", operation_id = "settings.update", tag = "settings",
+    request_body = SettingsChange,
     security(("token" = [])), responses((status = 200, body = SettingsBody), (status = "default", body = Problem)))]
 async fn change(
     State(app): State<App>,
@@ -67,11 +69,14 @@ async fn change(
     Body(change): Body<SettingsChange>,
 ) -> Result<Json<SettingsBody>, Problem> {
     if change.trash_days.is_some_and(|days| days > TRASH_DAYS_MAX) {
-        let detail = format!("The trash is kept for at most {TRASH_DAYS_MAX} days, or with 0 for ever.");
+        let detail = format!(
+            "`trash_days` can be at most {TRASH_DAYS_MAX}. Use 0 to keep sessions in the trash until you \
+             delete them."
+        );
         return Err(Problem::new(ErrorCode::BadSetting, detail));
     }
     if change.resume_within_seconds.is_some_and(|seconds| seconds > RESUME_WITHIN_SECONDS_MAX) {
-        let detail = format!("`resume_within_seconds` is at most {RESUME_WITHIN_SECONDS_MAX}.");
+        let detail = format!("`resume_within_seconds` can be at most {RESUME_WITHIN_SECONDS_MAX}.");
         return Err(Problem::new(ErrorCode::BadSetting, detail));
     }
     let instructions = change.instructions.map(checked_instructions).transpose()?;
@@ -82,7 +87,10 @@ async fn change(
         Ok(Ok(())) => Ok(Json(body(&app))),
         Ok(Err(ChangeError::InEnvironment(name))) => Err(Problem::new(
             ErrorCode::SetInEnvironment,
-            format!("The environment of the server says what `{name}` is. Nothing was changed."),
+            format!(
+                "`{name}` is set by an environment variable of the server, so it can't be changed here. \
+                 Nothing was changed."
+            ),
         )),
         Ok(Err(ChangeError::People(error))) => Err(error.into()),
         Err(error) => Err(Problem::new(ErrorCode::Unavailable, error.to_string())),
@@ -98,7 +106,7 @@ fn body(app: &App) -> SettingsBody {
 pub(super) fn checked_instructions(text: Option<String>) -> Result<Option<String>, Problem> {
     let text = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if text.as_ref().is_some_and(|text| text.chars().count() > INSTRUCTIONS_CHARS_MAX) {
-        let detail = format!("Instructions have at most {INSTRUCTIONS_CHARS_MAX} characters.");
+        let detail = format!("Instructions can have at most {INSTRUCTIONS_CHARS_MAX} characters.");
         return Err(Problem::new(ErrorCode::BadSetting, detail));
     }
     Ok(text)

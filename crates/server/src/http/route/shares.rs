@@ -26,7 +26,7 @@ pub(crate) fn add(gate: Gate) -> Gate {
         .route(Policy::Anyone, routes!(read))
 }
 
-/// A share, without the secret that opens it.
+/// A share link, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
 struct ShareBody {
     share: Uuid,
@@ -38,8 +38,9 @@ struct SharesBody {
     shares: Vec<ShareBody>,
 }
 
-/// The shares of a session.
-#[utoipa::path(get, path = "/api/v1/sessions/{session}/shares", tag = "shares", params(("session" = Uuid, Path)),
+/// Lists a session's share links.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/shares", operation_id = "shares.list", tag = "shares",
+    params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = SharesBody), (status = "default", body = Problem)))]
 async fn list(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<SharesBody>, Problem> {
     let session = desk.session(session).await?.session();
@@ -49,16 +50,17 @@ async fn list(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<Json<SharesBo
     Ok(Json(SharesBody { shares: shares.collect() }))
 }
 
-/// A share with its secret, which is shown this once.
+/// A new share link with its secret, which is returned only here.
 #[derive(Debug, Serialize, ToSchema)]
 struct NewShare {
     share: Uuid,
-    /// `GET /shared/{secret}` shows the session.
+    /// The secret for `GET /shared/{secret}`.
     secret: String,
 }
 
-/// Lets whoever has the secret read a session, until it is withdrawn.
-#[utoipa::path(post, path = "/api/v1/sessions/{session}/shares", tag = "shares", params(("session" = Uuid, Path)),
+/// Creates a share link. Anyone with it can read the session until the link is revoked.
+#[utoipa::path(post, path = "/api/v1/sessions/{session}/shares", operation_id = "shares.create", tag = "shares",
+    params(("session" = Uuid, Path)),
     security(("token" = [])), responses((status = 201, body = NewShare), (status = "default", body = Problem)))]
 async fn share(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<(StatusCode, Json<NewShare>), Problem> {
     let session = desk.session(session).await?.session();
@@ -68,14 +70,18 @@ async fn share(desk: Desk, AtPath(session): AtPath<Uuid>) -> Result<(StatusCode,
     Ok((StatusCode::CREATED, Json(NewShare { share, secret })))
 }
 
-/// Withdraws a share: who has its secret can read no more.
-#[utoipa::path(delete, path = "/api/v1/shares/{share}", tag = "shares", params(("share" = Uuid, Path)),
+/// Revokes a share link.
+#[utoipa::path(delete, path = "/api/v1/shares/{share}", operation_id = "shares.revoke", tag = "shares",
+    params(("share" = Uuid, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn withdraw(desk: Desk, AtPath(share): AtPath<Uuid>) -> Result<StatusCode, Problem> {
     let (by, user) = (desk.by(), desk.user());
     match desk.change(move |people| people.withdraw(by, user, share)).await? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::new(ErrorCode::NoSuchThing, "There is no such share.")),
+        false => Err(Problem::new(
+            ErrorCode::NoSuchThing,
+            "No share link has this ID. It may have been revoked already.",
+        )),
     }
 }
 
@@ -83,21 +89,22 @@ async fn withdraw(desk: Desk, AtPath(share): AtPath<Uuid>) -> Result<StatusCode,
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct SharedAsked {
-    /// Turns before this one; the newest if left out.
+    /// Return turns before this one. If omitted, the newest turns.
     before: Option<u64>,
 }
 
-/// What a share shows: the visible turns, and nothing that waits or could be put back.
+/// A shared session: its visible turns, without queued messages or undone turns.
 #[derive(Debug, Serialize, ToSchema)]
 struct SharedBody {
     title: Option<String>,
     turns: Vec<session::TurnView>,
-    /// Whether there are turns before these.
+    /// Whether older turns exist.
     earlier: bool,
 }
 
-/// The session that a share leads to, as it is now, for reading.
-#[utoipa::path(get, path = "/api/v1/shared/{secret}", tag = "shares", params(("secret" = String, Path), SharedAsked),
+/// Returns a shared session in its current state.
+#[utoipa::path(get, path = "/api/v1/shared/{secret}", operation_id = "shares.read", tag = "shares",
+    params(("secret" = String, Path), SharedAsked),
     responses((status = 200, body = SharedBody), (status = "default", body = Problem)))]
 async fn read(
     State(app): State<App>,

@@ -24,7 +24,7 @@ pub(crate) fn add(gate: Gate) -> Gate {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BackupBody {
-    /// A folder of the server by its whole path, new or empty, outside of the data directory.
+    /// The absolute path of a folder on the server. It must be new or empty, and outside the data directory.
     place: String,
 }
 
@@ -33,8 +33,9 @@ struct BegunBody {
     task: Uuid,
 }
 
-/// Begins to copy everything that is kept to a folder of the server, as `everturn backup` does.
-#[utoipa::path(post, path = "/api/v1/server/backup", tag = "server", request_body = BackupBody,
+/// Starts a backup to a folder on the server, like `everturn backup`.
+#[utoipa::path(post, path = "/api/v1/server/backup", operation_id = "server.back_up", tag = "server",
+    request_body = BackupBody,
     security(("token" = [])), responses((status = 202, body = BegunBody), (status = "default", body = Problem)))]
 async fn back_up(
     State(app): State<App>,
@@ -48,8 +49,9 @@ async fn back_up(
     Ok((StatusCode::ACCEPTED, Json(BegunBody { task })))
 }
 
-/// Begins to look whether every session is as it was written, as `everturn verify` does. It changes nothing.
-#[utoipa::path(post, path = "/api/v1/server/verify", tag = "server", security(("token" = [])),
+/// Starts an integrity check of every session, like `everturn verify`. It changes nothing.
+#[utoipa::path(post, path = "/api/v1/server/verify", operation_id = "server.verify", tag = "server",
+    security(("token" = [])),
     responses((status = 202, body = BegunBody), (status = "default", body = Problem)))]
 async fn verify(State(app): State<App>, desk: Desk) -> Result<(StatusCode, Json<BegunBody>), Problem> {
     let task = app.tasks.verify(desk.user())?;
@@ -61,8 +63,9 @@ struct TasksBody {
     tasks: Vec<Task>,
 }
 
-/// The latest 20 tasks since the server was started, newest first.
-#[utoipa::path(get, path = "/api/v1/server/tasks", tag = "server", security(("token" = [])),
+/// Lists the latest 20 tasks since the server started, newest first.
+#[utoipa::path(get, path = "/api/v1/server/tasks", operation_id = "server.list_tasks", tag = "server",
+    security(("token" = [])),
     responses((status = 200, body = TasksBody), (status = "default", body = Problem)))]
 async fn list(State(app): State<App>) -> Json<TasksBody> {
     Json(TasksBody { tasks: app.tasks.list() })

@@ -25,7 +25,7 @@ pub(crate) fn add(gate: Gate) -> Gate {
         .route(Policy::Write, routes!(end_login))
 }
 
-/// What a credential allows; each allows what those before it do.
+/// A credential's permissions. Each scope includes the ones before it.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum ScopeName {
@@ -45,17 +45,17 @@ impl From<ScopeName> for Scope {
     }
 }
 
-/// A token or a login, without its secret, which nobody has.
+/// An API token or a login, without its secret, which isn't stored.
 #[derive(Debug, Serialize, ToSchema)]
 struct CredentialBody {
     id: Uuid,
     name: String,
     scope: &'static str,
     created_at: i64,
-    /// To the minute.
+    /// Accurate to the minute.
     used_at: Option<i64>,
     expires_at: Option<i64>,
-    /// Whether this request was made with it.
+    /// Whether this request was made with this credential.
     this: bool,
 }
 
@@ -78,8 +78,9 @@ struct TokensBody {
     tokens: Vec<CredentialBody>,
 }
 
-/// One's own tokens.
-#[utoipa::path(get, path = "/api/v1/tokens", tag = "people", security(("token" = [])),
+/// Lists the caller's API tokens.
+#[utoipa::path(get, path = "/api/v1/tokens", operation_id = "tokens.list", tag = "tokens",
+    security(("token" = [])),
     responses((status = 200, body = TokensBody), (status = "default", body = Problem)))]
 async fn tokens(desk: Desk) -> Result<Json<TokensBody>, Problem> {
     Ok(Json(TokensBody { tokens: credentials(&desk, Kind::Token)? }))
@@ -88,11 +89,11 @@ async fn tokens(desk: Desk) -> Result<Json<TokensBody>, Problem> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewTokenBody {
-    /// What it is for.
+    /// A name that says what the token is for.
     name: String,
     #[serde(default)]
     scope: ScopeName,
-    /// Left out: until it is revoked.
+    /// Days until the token expires. If omitted, it never expires.
     #[serde(default)]
     days: Option<u32>,
 }
@@ -100,12 +101,13 @@ struct NewTokenBody {
 #[derive(Debug, Serialize, ToSchema)]
 struct NewToken {
     id: Uuid,
-    /// Shown this once.
+    /// The token's secret, returned only here.
     token: String,
 }
 
-/// Makes a token for a program. It never allows more than the request that asks for it.
-#[utoipa::path(post, path = "/api/v1/tokens", tag = "people", request_body = NewTokenBody, security(("token" = [])),
+/// Creates an API token. Its scope can't exceed the caller's.
+#[utoipa::path(post, path = "/api/v1/tokens", operation_id = "tokens.create", tag = "tokens",
+    request_body = NewTokenBody, security(("token" = [])),
     responses((status = 201, body = NewToken), (status = "default", body = Problem)))]
 async fn new_token(
     desk: Desk,
@@ -114,7 +116,10 @@ async fn new_token(
     let name = checked_name(&body.name)?;
     let scope = Scope::from(body.scope);
     if scope > desk.caller.scope {
-        let detail = format!("You may `{}`, and so may your tokens.", desk.caller.scope.as_str());
+        let detail = format!(
+            "A token can't have a higher scope than your own, which is `{}`.",
+            desk.caller.scope.as_str()
+        );
         return Err(Problem::new(ErrorCode::Forbidden, detail));
     }
     let (by, user) = (desk.by(), desk.user());
@@ -125,8 +130,9 @@ async fn new_token(
     Ok((StatusCode::CREATED, Json(NewToken { id, token })))
 }
 
-/// Takes one of one's own tokens away; what it reads at the moment ends.
-#[utoipa::path(delete, path = "/api/v1/tokens/{token}", tag = "people", params(("token" = Uuid, Path)),
+/// Revokes an API token and closes its open streams. With the scope `manage`, any user's token can be revoked.
+#[utoipa::path(delete, path = "/api/v1/tokens/{token}", operation_id = "tokens.revoke", tag = "tokens",
+    params(("token" = Uuid, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn revoke_token(desk: Desk, AtPath(token): AtPath<Uuid>) -> Result<StatusCode, Problem> {
     revoke(&desk, Kind::Token, token).await
@@ -138,7 +144,7 @@ async fn revoke(desk: &Desk, kind: Kind, id: Uuid) -> Result<StatusCode, Problem
     let of = (desk.caller.scope < Scope::Manage).then(|| desk.user());
     match desk.change(move |people| people.revoke(by, of, kind, id)).await? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::new(ErrorCode::NoSuchThing, "There is nothing by that id.")),
+        false => Err(Problem::new(ErrorCode::NoSuchThing, "No token or login has this ID.")),
     }
 }
 
@@ -147,15 +153,17 @@ struct LoginsBody {
     logins: Vec<CredentialBody>,
 }
 
-/// Where one is logged in.
-#[utoipa::path(get, path = "/api/v1/logins", tag = "people", security(("token" = [])),
+/// Lists the caller's logins.
+#[utoipa::path(get, path = "/api/v1/logins", operation_id = "logins.list", tag = "logins",
+    security(("token" = [])),
     responses((status = 200, body = LoginsBody), (status = "default", body = Problem)))]
 async fn logins(desk: Desk) -> Result<Json<LoginsBody>, Problem> {
     Ok(Json(LoginsBody { logins: credentials(&desk, Kind::Login)? }))
 }
 
-/// Ends one of one's logins; what it reads at the moment ends.
-#[utoipa::path(delete, path = "/api/v1/logins/{login}", tag = "people", params(("login" = Uuid, Path)),
+/// Ends a login and closes its open streams. With the scope `manage`, any user's login can be ended.
+#[utoipa::path(delete, path = "/api/v1/logins/{login}", operation_id = "logins.end", tag = "logins",
+    params(("login" = Uuid, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn end_login(desk: Desk, AtPath(login): AtPath<Uuid>) -> Result<StatusCode, Problem> {
     revoke(&desk, Kind::Login, login).await

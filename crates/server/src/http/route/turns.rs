@@ -28,9 +28,10 @@ pub(crate) fn add(gate: Gate) -> Gate {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct PageAsked {
-    /// Turns before this one; the newest if left out.
+    /// Return turns before this one. If omitted, the newest turns.
     before: Option<u64>,
-    /// Maximum number of turns, at most 100; 20 if left out. A page of long turns holds fewer; only an empty page is the last.
+    /// The maximum number of turns, up to 100; 20 if omitted. A page of long turns holds fewer; only an empty page is
+    /// the last.
     count: Option<usize>,
 }
 
@@ -40,8 +41,9 @@ struct PageBody {
     turns: Vec<session::TurnView>,
 }
 
-/// Visible turns before one of them.
-#[utoipa::path(get, path = "/api/v1/sessions/{session}/turns", tag = "turns", params(("session" = Uuid, Path), PageAsked),
+/// Lists visible turns before a given turn.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}/turns", operation_id = "turns.list", tag = "turns",
+    params(("session" = Uuid, Path), PageAsked),
     security(("token" = [])), responses((status = 200, body = PageBody), (status = "default", body = Problem)))]
 async fn page(
     desk: Desk,
@@ -53,8 +55,8 @@ async fn page(
     Ok(Json(PageBody { turns }))
 }
 
-/// Says something else in place of a turn and all after it.
-#[utoipa::path(put, path = "/api/v1/sessions/{session}/turns/{turn}", tag = "turns",
+/// Edits a turn's message: a new turn replaces it and all turns after it.
+#[utoipa::path(put, path = "/api/v1/sessions/{session}/turns/{turn}", operation_id = "turns.edit", tag = "turns",
     params(("session" = Uuid, Path), ("turn" = u64, Path), ("Idempotency-Key" = Option<String>, Header)),
     request_body = MessageBody, security(("token" = [])),
     responses((status = 202, body = Kept), (status = "default", body = Problem)))]
@@ -76,8 +78,8 @@ struct AnswerBody {
     run: u64,
 }
 
-/// Shows another of a turn's answers.
-#[utoipa::path(put, path = "/api/v1/sessions/{session}/turns/{turn}/answer", tag = "turns",
+/// Chooses which of a turn's answers is shown.
+#[utoipa::path(put, path = "/api/v1/sessions/{session}/turns/{turn}/answer", operation_id = "turns.choose_answer", tag = "turns",
     params(("session" = Uuid, Path), ("turn" = u64, Path)), request_body = AnswerBody, security(("token" = [])),
     responses((status = 200, body = Kept), (status = "default", body = Problem)))]
 async fn choose_answer(

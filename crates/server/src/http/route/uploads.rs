@@ -39,18 +39,18 @@ pub(crate) fn add(gate: Gate) -> Gate {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BeginBody {
-    /// Bytes of the whole file, at most 134,217,728.
+    /// The size of the file in bytes, at most 134,217,728.
     length: u64,
 }
 
-/// How far an upload is.
+/// The progress of an upload.
 #[derive(Debug, Serialize, ToSchema)]
 struct UploadBody {
     upload: Uuid,
-    /// Bytes that arrived and are on disk: where the next piece begins.
+    /// The number of bytes on disk: the offset of the next piece.
     offset: u64,
     length: u64,
-    /// The SHA-256 of the bytes, once the file is whole and kept: what a message names.
+    /// The SHA-256 of the file once it is complete and stored. Messages refer to the file by it.
     blob: Option<String>,
 }
 
@@ -60,26 +60,30 @@ impl UploadBody {
     }
 }
 
-/// Begins an upload. One of which nothing comes for a day is gone.
-#[utoipa::path(post, path = "/api/v1/uploads", tag = "attachments", request_body = BeginBody, security(("token" = [])),
+/// Starts an upload. It is deleted if no data arrives for a day.
+#[utoipa::path(post, path = "/api/v1/uploads", operation_id = "uploads.create", tag = "uploads",
+    request_body = BeginBody, security(("token" = [])),
     responses((status = 201, body = UploadBody), (status = "default", body = Problem)))]
 async fn begin(desk: Desk, Body(body): Body<BeginBody>) -> Result<(StatusCode, Json<UploadBody>), Problem> {
     if !(1..=UPLOAD_BYTES_MAX).contains(&body.length) {
-        let detail = format!("A file has 1 to {UPLOAD_BYTES_MAX} bytes.");
+        let detail = format!("A file must have 1 to {UPLOAD_BYTES_MAX} bytes.");
         return Err(Problem::new(ErrorCode::TooLarge, detail));
     }
     let (user, upload, length) = (desk.user(), SystemClock.id(), body.length);
     let made =
         aside(desk.uploads(), move |uploads| uploads.begin(user, upload, length, SystemClock.now())).await?;
     if !made {
-        let detail = format!("At most {UNFINISHED_MAX} uploads may be unfinished; finish or delete one.");
+        let detail = format!(
+            "At most {UNFINISHED_MAX} uploads can be unfinished at once. Finish or delete one first."
+        );
         return Err(Problem::new(ErrorCode::TooMany, detail));
     }
     Ok((StatusCode::CREATED, Json(UploadBody { upload, offset: 0, length, blob: None })))
 }
 
-/// How far an upload is.
-#[utoipa::path(get, path = "/api/v1/uploads/{upload}", tag = "attachments", params(("upload" = Uuid, Path)),
+/// Returns the progress of an upload.
+#[utoipa::path(get, path = "/api/v1/uploads/{upload}", operation_id = "uploads.get", tag = "uploads",
+    params(("upload" = Uuid, Path)),
     security(("token" = [])), responses((status = 200, body = UploadBody), (status = "default", body = Problem)))]
 async fn look(desk: Desk, AtPath(upload): AtPath<Uuid>) -> Result<Json<UploadBody>, Problem> {
     let key = (desk.user(), upload);
@@ -87,11 +91,12 @@ async fn look(desk: Desk, AtPath(upload): AtPath<Uuid>) -> Result<Json<UploadBod
     Ok(Json(UploadBody::new(upload, known.ok_or_else(|| no_upload(upload))?)))
 }
 
-/// Sends bytes from an offset on. When the file is whole it is kept, and the answer names it; asked again, it says so again.
+/// Appends bytes at an offset. When the file is complete, it is stored and the response has its `blob`; repeating the
+/// request returns the same.
 ///
-/// What arrived before a connection was cut counts: `GET` says how much. Another offset is `wrong_offset`, and nothing
-/// happens.
-#[utoipa::path(patch, path = "/api/v1/uploads/{upload}", tag = "attachments",
+/// Bytes that arrived before the connection was lost count; `GET` returns how many. A different offset fails with
+/// `wrong_offset` and changes nothing.
+#[utoipa::path(patch, path = "/api/v1/uploads/{upload}", operation_id = "uploads.append", tag = "uploads",
     params(("upload" = Uuid, Path), ("Upload-Offset" = u64, Header)), security(("token" = [])),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, body = UploadBody), (status = "default", body = Problem)))]
@@ -112,10 +117,14 @@ async fn send(
     if known.blob.is_some() {
         return Ok(Json(UploadBody::new(upload, known)));
     }
-    let offset = number("upload-offset")
-        .ok_or_else(|| Problem::new(ErrorCode::BadRequest, "`Upload-Offset` says where the bytes belong."))?;
+    let offset = number("upload-offset").ok_or_else(|| {
+        Problem::new(
+            ErrorCode::BadRequest,
+            "The request needs an `Upload-Offset` header with the position of its first byte.",
+        )
+    })?;
     if offset != known.offset {
-        let detail = format!("{} bytes have arrived; send those that follow.", known.offset);
+        let detail = format!("{} bytes have arrived. Continue from that offset.", known.offset);
         return Err(Problem::new(ErrorCode::WrongOffset, detail));
     }
     if number(header::CONTENT_LENGTH.as_str()).is_some_and(|length| length > known.length - known.offset) {
@@ -127,8 +136,9 @@ async fn send(
     Ok(Json(UploadBody::new(upload, known)))
 }
 
-/// Gives an upload up.
-#[utoipa::path(delete, path = "/api/v1/uploads/{upload}", tag = "attachments", params(("upload" = Uuid, Path)),
+/// Cancels an upload and deletes its bytes.
+#[utoipa::path(delete, path = "/api/v1/uploads/{upload}", operation_id = "uploads.cancel", tag = "uploads",
+    params(("upload" = Uuid, Path)),
     security(("token" = [])), responses((status = 204), (status = "default", body = Problem)))]
 async fn delete(desk: Desk, AtPath(upload): AtPath<Uuid>) -> Result<StatusCode, Problem> {
     let key = (desk.user(), upload);
@@ -155,14 +165,14 @@ async fn receive(
         let leave = arrival.held.leave.clone();
         let next = tokio::select! {
             biased;
-            () = leave.cancelled() => break Some("Another connection sends it now."),
+            () = leave.cancelled() => break Some("Another connection took over this upload."),
             next = tokio::time::timeout(SILENCE_MAX, body.next()) => next,
         };
         match next {
             Ok(Some(Ok(bytes))) => {
                 let room = arrival.upload.length - arrival.upload.offset - piece.len() as u64;
                 if bytes.len() as u64 > room {
-                    break Some("There are more bytes than the file has.");
+                    break Some("The request has more bytes than the file.");
                 }
                 piece.extend_from_slice(&bytes);
                 if piece.len() >= PIECE_BYTES {
@@ -170,8 +180,8 @@ async fn receive(
                 }
             }
             Ok(None) => break None,
-            Ok(Some(Err(_))) => break Some("The connection was cut."),
-            Err(_) => break Some("The bytes stopped coming."),
+            Ok(Some(Err(_))) => break Some("The connection was lost."),
+            Err(_) => break Some("The request timed out waiting for more bytes."),
         }
     };
     let Arrival { held, upload, .. } = arrival.write(piece, 0).await?;
@@ -179,7 +189,7 @@ async fn receive(
         None if upload.offset == upload.length => finish(&desk, held, upload).await,
         None => Ok(upload),
         Some(why) => {
-            let detail = format!("{why} {} bytes have arrived and are kept.", upload.offset);
+            let detail = format!("{why} {} bytes are saved; continue from there.", upload.offset);
             Err(Problem::new(ErrorCode::BadRequest, detail))
         }
     }
@@ -188,7 +198,9 @@ async fn receive(
 /// Keeps a file that is whole.
 async fn finish(desk: &Desk, held: Held, mut upload: Upload) -> Result<Upload, Problem> {
     let uploads = desk.uploads().clone();
-    let stops = |_| Problem::new(ErrorCode::NotReady, "The server stops.");
+    let stops = |_| {
+        Problem::new(ErrorCode::NotReady, "The server is stopping. Send the request again after the restart.")
+    };
     let _turn = uploads.finishing.acquire().await.map_err(stops)?;
     let (held, bytes) = with(held, |held| held.whole()).await?;
     upload.blob = Some(desk.keep_file(bytes).await?);
@@ -249,10 +261,10 @@ async fn with_upload<T: Send + 'static>(
 
 fn done<T>(worked: Result<io::Result<T>, tokio::task::JoinError>) -> Result<T, Problem> {
     let failed = |reason: String| {
-        tracing::error!(reason, "an upload could not be kept");
+        tracing::error!(reason, "failed to save upload");
         Problem::new(
             ErrorCode::Unavailable,
-            "The bytes could not be kept; ask for the offset and send on from there.",
+            "The bytes couldn't be saved. Get the upload's offset, then continue from there.",
         )
     };
     worked.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
@@ -260,7 +272,10 @@ fn done<T>(worked: Result<io::Result<T>, tokio::task::JoinError>) -> Result<T, P
 
 fn too_much(upload: &Upload) -> Problem {
     let left = upload.length - upload.offset;
-    Problem::new(ErrorCode::TooLarge, format!("{left} bytes of the file are left."))
+    Problem::new(
+        ErrorCode::TooLarge,
+        format!("The request is too long: only {left} bytes of the file are missing."),
+    )
 }
 
 /// An upload that is not there, in the same words whatever the reason.

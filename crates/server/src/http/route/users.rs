@@ -26,13 +26,13 @@ pub(crate) fn add(gate: Gate) -> Gate {
         .route(Policy::Manage, routes!(change_user))
 }
 
-/// What a user is to the server.
+/// A user's role.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum RoleName {
-    /// Has sessions.
+    /// Can use sessions.
     Member,
-    /// Also manages the others.
+    /// Can also manage users and the server.
     Owner,
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct UserBody {
     user: Uuid,
     name: String,
     role: &'static str,
-    /// Shut out: no login, token or share of this user works.
+    /// Whether the user is disabled: their logins, tokens and share links don't work.
     disabled: bool,
-    /// Whether there is a password.
+    /// Whether the user has a password.
     can_log_in: bool,
     created_at: i64,
 }
@@ -74,15 +74,15 @@ impl From<User> for UserBody {
 struct MeBody {
     #[serde(flatten)]
     user: UserBody,
-    /// What this request's credential allows.
+    /// The scope of this request's credential.
     scope: &'static str,
     has_password: bool,
-    /// How many there are.
+    /// The number of passkeys.
     passkeys: usize,
 }
 
-/// Who asks.
-#[utoipa::path(get, path = "/api/v1/me", tag = "people", security(("token" = [])),
+/// Returns the caller.
+#[utoipa::path(get, path = "/api/v1/me", operation_id = "me.get", tag = "me", security(("token" = [])),
     responses((status = 200, body = MeBody), (status = "default", body = Problem)))]
 async fn me(desk: Desk) -> Result<Json<MeBody>, Problem> {
     let (user, _) = desk.people().user(desk.user())?.ok_or_else(no_user)?;
@@ -97,14 +97,15 @@ async fn me(desk: Desk) -> Result<Json<MeBody>, Problem> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct PasswordBody {
-    /// The password until now; left out when there is none yet.
+    /// The current password; omitted if there is none yet.
     #[serde(default)]
     old: Option<String>,
     new: String,
 }
 
-/// Changes one's own password, and ends all of one's logins.
-#[utoipa::path(put, path = "/api/v1/me/password", tag = "people", request_body = PasswordBody, security(("token" = [])),
+/// Changes the caller's password and ends all of their logins.
+#[utoipa::path(put, path = "/api/v1/me/password", operation_id = "me.change_password", tag = "me",
+    request_body = PasswordBody, security(("token" = [])),
     responses((status = 204), (status = "default", body = Problem)))]
 async fn change_password(
     State(app): State<App>,
@@ -113,14 +114,19 @@ async fn change_password(
 ) -> Result<StatusCode, Problem> {
     let user = desk.user();
     let keys = [Key::account(&format!("password of {user}"))];
-    let too_early = |wait| Problem::new(ErrorCode::TooMany, "Too many tries; wait a while.").after(wait);
+    let too_early = |wait| {
+        Problem::new(ErrorCode::TooMany, "Too many attempts. Wait a while, then try again.").after(wait)
+    };
     app.throttle.attempt(&keys).map_err(too_early)?;
     let kept = desk.people().user(user)?.and_then(|(_, kept)| kept);
     let old = body.old.unwrap_or_default();
     if let Some(kept) = kept
         && !password::in_turn(move || password::is_right(&old, Some(&kept))).await.unwrap_or(false)
     {
-        return Err(Problem::new(ErrorCode::Forbidden, "The old password is wrong."));
+        return Err(Problem::new(
+            ErrorCode::Forbidden,
+            "The current password is wrong. Nothing was changed.",
+        ));
     }
     app.throttle.succeeded(&keys);
     let hashed = hashed(body.new).await?;
@@ -132,10 +138,10 @@ async fn change_password(
 async fn hashed(new: String) -> Result<String, Problem> {
     if !password::is_usable(&new) {
         let detail =
-            format!("A password has {} to {} characters.", password::LENGTH_MIN, password::LENGTH_MAX);
+            format!("A password must have {} to {} characters.", password::LENGTH_MIN, password::LENGTH_MAX);
         return Err(Problem::new(ErrorCode::BadPassword, detail));
     }
-    let failed = || Problem::new(ErrorCode::Unavailable, "The password could not be hashed.");
+    let failed = || Problem::new(ErrorCode::Unavailable, "The password couldn't be saved. Try again.");
     password::in_turn(move || password::hash(&new)).await.flatten().map_err(|_| failed())
 }
 
@@ -144,8 +150,9 @@ struct UsersBody {
     users: Vec<UserBody>,
 }
 
-/// Everyone who uses the server.
-#[utoipa::path(get, path = "/api/v1/users", tag = "people", security(("token" = [])),
+/// Lists all users.
+#[utoipa::path(get, path = "/api/v1/users", operation_id = "users.list", tag = "users",
+    security(("token" = [])),
     responses((status = 200, body = UsersBody), (status = "default", body = Problem)))]
 async fn users(desk: Desk) -> Result<Json<UsersBody>, Problem> {
     let users = desk.people().users()?.into_iter().map(UserBody::from);
@@ -157,7 +164,7 @@ async fn users(desk: Desk) -> Result<Json<UsersBody>, Problem> {
 struct NewUserBody {
     name: String,
     role: RoleName,
-    /// Left out: no login until there is one.
+    /// If omitted, the user can't sign in with a password until one is set.
     #[serde(default)]
     password: Option<String>,
 }
@@ -168,7 +175,8 @@ struct NewUser {
 }
 
 /// Adds a user.
-#[utoipa::path(post, path = "/api/v1/users", tag = "people", request_body = NewUserBody, security(("token" = [])),
+#[utoipa::path(post, path = "/api/v1/users", operation_id = "users.create", tag = "users",
+    request_body = NewUserBody, security(("token" = [])),
     responses((status = 201, body = NewUser), (status = "default", body = Problem)))]
 async fn add_user(desk: Desk, Body(body): Body<NewUserBody>) -> Result<(StatusCode, Json<NewUser>), Problem> {
     let name = checked_name(&body.name)?;
@@ -186,7 +194,7 @@ pub(super) fn checked_name(name: &str) -> Result<String, Problem> {
     let name = name.trim();
     let usable = !name.is_empty() && name.chars().count() <= NAME_MAX && !name.chars().any(char::is_control);
     let wrong =
-        || Problem::new(ErrorCode::BadName, format!("A name has 1 to {NAME_MAX} visible characters."));
+        || Problem::new(ErrorCode::BadName, format!("A name must have 1 to {NAME_MAX} visible characters."));
     usable.then(|| name.to_owned()).ok_or_else(wrong)
 }
 
@@ -201,8 +209,9 @@ struct ChangeUserBody {
     password: Option<String>,
 }
 
-/// Gives a user another role or password, or shuts him out. His logins end with it.
-#[utoipa::path(patch, path = "/api/v1/users/{user}", tag = "people", params(("user" = Uuid, Path)),
+/// Changes a user's role or password, or disables or enables the user. This ends their logins.
+#[utoipa::path(patch, path = "/api/v1/users/{user}", operation_id = "users.update", tag = "users",
+    params(("user" = Uuid, Path)),
     request_body = ChangeUserBody, security(("token" = [])),
     responses((status = 200, body = UserBody), (status = "default", body = Problem)))]
 async fn change_user(
@@ -227,5 +236,5 @@ async fn change_user(
 }
 
 pub(super) fn no_user() -> Problem {
-    Problem::new(ErrorCode::NoSuchThing, "There is no such user.")
+    Problem::new(ErrorCode::NoSuchThing, "No user has this ID.")
 }

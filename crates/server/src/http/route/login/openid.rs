@@ -27,12 +27,12 @@ pub(super) fn add(gate: Gate) -> Gate {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct LeaveQuery {
-    /// Where to go afterwards: a path of this server.
+    /// Where to redirect after the login: a path on this server.
     to: Option<String>,
 }
 
-/// Sends a browser to a provider to log in. It is opened as a page, not fetched.
-#[utoipa::path(get, path = "/api/v1/login/openid/{name}", tag = "people",
+/// Redirects a browser to a provider to sign in. Open it as a page instead of fetching it.
+#[utoipa::path(get, path = "/api/v1/login/openid/{name}", operation_id = "login.openid_start", tag = "login",
     params(("name" = String, Path), LeaveQuery),
     responses((status = 302), (status = "default", body = Problem)))]
 async fn leave(
@@ -44,7 +44,7 @@ async fn leave(
     known(&app, &name)?;
     let to = query.to.unwrap_or_else(|| "/".to_owned());
     let Some(origin) = visitor.origin.filter(|_| is_inside(&to)) else {
-        let detail = "`to` is a path of this server and begins with one `/`.";
+        let detail = "`to` must be a path on this server, starting with a single `/`.";
         return Err(Problem::new(ErrorCode::BadRequest, detail));
     };
     match app.openid.leave(&name, &origin, visitor.from, to).await {
@@ -64,8 +64,8 @@ struct ReturnQuery {
     error: Option<String>,
 }
 
-/// Where a provider sends a browser back to. It is logged in and led on, or led to `/?login=refused&why=`.
-#[utoipa::path(get, path = "/api/v1/login/openid/{name}/return", tag = "people",
+/// Receives a browser back from a provider. Signs it in and redirects it, or redirects it to `/?login=refused&why=`.
+#[utoipa::path(get, path = "/api/v1/login/openid/{name}/return", operation_id = "login.openid_return", tag = "login",
     params(("name" = String, Path), ReturnQuery),
     responses((status = 302), (status = "default", body = Problem)))]
 async fn come_back(
@@ -94,7 +94,7 @@ async fn come_back(
 }
 
 fn known(app: &App, name: &str) -> Result<(), Problem> {
-    let unknown = || Problem::new(ErrorCode::NoSuchThing, "There is no such provider.");
+    let unknown = || Problem::new(ErrorCode::NoSuchThing, "No OpenID Connect provider has this name.");
     app.openid.knows(name).then_some(()).ok_or_else(unknown)
 }
 

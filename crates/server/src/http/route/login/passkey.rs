@@ -23,17 +23,17 @@ pub(super) fn add(gate: Gate) -> Gate {
     gate.route(Policy::Anyone, routes!(begin)).route(Policy::Anyone, routes!(finish))
 }
 
-/// Nothing is asked for yet.
+/// An empty object, reserved for later fields.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BeginPasskeyBody {}
 
-/// What a browser is asked to do.
+/// A WebAuthn challenge for the browser.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CeremonyBody {
-    /// By what it is finished: once, and within five minutes.
+    /// The ID to finish with: once, and within five minutes.
     ceremony: Uuid,
-    /// For `navigator.credentials`, with `publicKey` as its `parse…OptionsFromJSON` takes it.
+    /// The options for `navigator.credentials`. Pass `publicKey` through the matching `parse…OptionsFromJSON`.
     #[schema(value_type = Object)]
     options: Value,
 }
@@ -44,8 +44,9 @@ impl From<Begun> for CeremonyBody {
     }
 }
 
-/// Begins to log in by passkey.
-#[utoipa::path(post, path = "/api/v1/login/passkey/begin", tag = "people", request_body = BeginPasskeyBody,
+/// Starts a sign-in with a passkey.
+#[utoipa::path(post, path = "/api/v1/login/passkey/begin", operation_id = "login.passkey_start", tag = "login",
+    request_body = BeginPasskeyBody,
     responses((status = 200, body = CeremonyBody), (status = "default", body = Problem)))]
 async fn begin(
     State(app): State<App>,
@@ -59,13 +60,14 @@ async fn begin(
 #[serde(deny_unknown_fields)]
 struct FinishPasskeyBody {
     ceremony: Uuid,
-    /// What `navigator.credentials.get` gave, as its `toJSON` writes it.
+    /// The result of `navigator.credentials.get`, as its `toJSON` returns it.
     #[schema(value_type = Object)]
     credential: PublicKeyCredential,
 }
 
-/// Logs a browser in by what its device answered: the answer sets a cookie that ends with the login.
-#[utoipa::path(post, path = "/api/v1/login/passkey/finish", tag = "people", request_body = FinishPasskeyBody,
+/// Signs a browser in with a passkey. The response sets a cookie that is valid as long as the login.
+#[utoipa::path(post, path = "/api/v1/login/passkey/finish", operation_id = "login.passkey_finish", tag = "login",
+    request_body = FinishPasskeyBody,
     responses((status = 200, body = UserBody), (status = "default", body = Problem)))]
 async fn finish(
     State(app): State<App>,
@@ -82,7 +84,7 @@ async fn finish(
         let secret = let_in(&people, &user, visitor.device)?;
         Ok((user, secret))
     });
-    let failed = |_| Problem::new(ErrorCode::Unavailable, "The login could not be looked at; try again.");
+    let failed = |_| Problem::new(ErrorCode::Unavailable, "The sign-in couldn't be verified. Try again.");
     let (user, secret) = checked.await.map_err(failed)??;
     app.throttle.succeeded(&keys);
     Ok(entered(user, &secret))
@@ -95,11 +97,10 @@ fn refused(people: &store::people::People, error: PasskeyError) -> Problem {
     {
         return error.into();
     }
-    tracing::info!(%error, "a passkey was refused");
+    tracing::info!(%error, "passkey rejected");
     if let Err(error) = note_failed(people, "by passkey") {
         return error.into();
     }
-    let detail =
-        "This passkey does not open this server. Log in another way, and add it again if it is yours.";
+    let detail = "This passkey isn't registered here. Sign in another way, then add it again.";
     Problem::new(ErrorCode::NotAuthorised, detail)
 }
