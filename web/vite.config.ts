@@ -16,6 +16,8 @@ import react from "@vitejs/plugin-react";
 import type { Plugin, Rolldown } from "vite";
 import { defineConfig } from "vitest/config";
 
+import { needsCatalogue } from "./src/words/compile.ts";
+
 const FRESH = "build";
 const PLACE = "dist";
 
@@ -65,10 +67,9 @@ function oneFontFormat(): Plugin {
   };
 }
 
-/** Catalogues of messages are compiled where they are imported. What is its own name in English need not be in one. */
+/** Compiles catalogues on import. English messages that the page compiles itself are left out. */
 function catalogues(): Plugin {
   const format = formatter({ explicitIdAsDefault: true });
-  const whole = /[{}<>'#]/;
   return {
     name: "catalogues",
     async transform(code, id) {
@@ -78,7 +79,7 @@ function catalogues(): Plugin {
       const catalogue = await format.parse(code, { locale: language, sourceLocale: "en", filename: id });
       const texts = Object.entries(catalogue).flatMap(([name, { translation, obsolete }]) => {
         const text = language === "en" ? name : translation;
-        const kept = obsolete !== true && text && (language !== "en" || whole.test(text));
+        const kept = obsolete !== true && text && (language !== "en" || needsCatalogue(text));
         return kept ? [[name, text]] : [];
       });
       const { source, errors } = createCompiledCatalog(language, Object.fromEntries(texts), {

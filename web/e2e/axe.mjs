@@ -287,10 +287,10 @@ const scenes = {
     await onAll((page) => page.getByRole("searchbox").fill("herons"));
     await state("search", sees(".sess .w.num"));
     await onAll((page) => page.getByRole("searchbox").fill("albatross"));
-    await state("search_nothing", sees(".none", "Nothing found"));
+    await state("search_nothing", sees(".none", "No results"));
     await onAll((page) => page.getByRole("searchbox").fill(""));
     await go("/s/nowhere");
-    await state("nothing_here", sees("h1", "There is nothing here"));
+    await state("nothing_here", sees("h1", "Session not found"));
     await stop(session);
     return session;
   },
@@ -312,7 +312,7 @@ const scenes = {
     });
     await state("shortcuts", sees(".keys dl"));
     await onAll((page) => page.keyboard.press("Escape"));
-    await onAll((page) => button(page, "Say it differently").click({ force: true }));
+    await onAll((page) => button(page, "Edit message").click({ force: true }));
     await state("edit", sees(".editing textarea"));
     await onAll((page) => page.locator(".editing textarea").press("Escape"));
     const branch = await world.ask("POST", `/sessions/${session}/branch`, { turn });

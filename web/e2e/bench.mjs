@@ -116,7 +116,7 @@ async function prepend(page) {
 /** The Home key goes to the very first turn, however far it is, and never through an empty screen. */
 async function home(page, turns) {
   const first = page.getByText(question(1), { exact: true });
-  const progress = page.getByText("Reading earlier turns…");
+  const progress = page.getByText("Loading earlier turns…");
   const begun = performance.now();
   const { frames, blank } = await blankFrames(page, async () => {
     await page.getByRole("region", { name: "Conversation" }).focus();

@@ -51,12 +51,12 @@ async function scenes(world, look, options) {
   await shoot("context");
   await page.keyboard.press("Escape");
   await page.keyboard.press("Control+Alt+z");
-  await page.getByText("Turn taken back.").waitFor();
+  await page.getByText("Turn undone.").waitFor();
   await shoot("taken-back");
   await page.getByRole("button", { name: "History" }).click();
-  await page.getByRole("dialog").getByText("Taken back at").waitFor();
+  await page.getByRole("dialog").getByText("Undone at").waitFor();
   await shoot("history");
-  await page.getByRole("dialog").getByRole("button", { name: "Put back" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Redo" }).click();
   await until("it is back", async () => (await page.locator("[data-marker=stopped]").count()) === 1);
   if (look.startsWith("phone")) await page.goto(world.origin);
   await page.getByRole("searchbox").fill("port");

@@ -278,7 +278,7 @@ const scenes = {
       await page.getByRole("button", { name: "Rename" }).click();
       const [last] = packed(some.map(inOneLine), SHORT_TEXT_MAX).slice(-1);
       put("rename", [plain(last)], plain(await textsOf(page, "header input")));
-      await page.getByRole("textbox", { name: "Name of the session" }).press("Escape");
+      await page.getByRole("textbox", { name: "Session name" }).press("Escape");
     });
   },
 
@@ -350,7 +350,7 @@ const scenes = {
         for (const path of paths) {
           history.pushState(null, "", path);
           await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-          shown.push(document.querySelector(".main h1")?.textContent === "There is nothing here" ? path : "");
+          shown.push(document.querySelector(".main h1")?.textContent === "Session not found" ? path : "");
         }
         return shown;
       }, paths);
@@ -366,7 +366,7 @@ const scenes = {
       const words = plain(`${text} nowhere`);
       await onBoth(async (page) => {
         await page.getByRole("searchbox").fill(words);
-        await over(page, `Nothing found for “${words}”`, "nav .none");
+        await over(page, `No results for “${words}”`, "nav .none");
         put("search", [words], plain(await textsOf(page, "nav .none")));
       });
     }
@@ -376,7 +376,7 @@ const scenes = {
     await onBoth(async (page) => {
       await over(page, "the end");
       // By hand: it is far above the end, which is followed.
-      await page.getByRole("button", { name: "Say it differently" }).dispatchEvent("click");
+      await page.getByRole("button", { name: "Edit message" }).dispatchEvent("click");
       put("edit", texts, await textsOf(page, ".editing textarea"));
       await page.locator(".editing textarea").press("Escape");
     });

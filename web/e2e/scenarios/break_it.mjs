@@ -11,7 +11,7 @@ const STORY =
 
 /** What is told afterwards, as soon as it is: the words before and after. */
 async function outcome(page) {
-  const told = panel(page).getByText(/^Back\. .* and it goes on\.$/);
+  const told = panel(page).getByText(/^Back\. .* The agent keeps writing\.$/);
   await told.waitFor({ timeout: 40_000 });
   const [before, after] = (await told.textContent()).match(/\d+/g).map(Number);
   return { before, after };
@@ -38,7 +38,7 @@ export const breakIt = {
       assert.deepEqual({ title, tags }, { title: "Try to break it", tags: ["scratch"] });
       await longer(page, 20);
 
-      await panel(page).getByRole("button", { name: "Cut this page's connection for 10 s" }).click();
+      await panel(page).getByRole("button", { name: "Disconnect this page for 10 s" }).click();
       await page.locator(".strip b", { hasText: "Can't reach the server." }).waitFor();
       const cut = await answerOf(page);
       // Asking at once does not help: it is held.
@@ -49,7 +49,7 @@ export const breakIt = {
       assert.equal(one.after, one.before);
 
       await longer(page, words(await answerOf(page)).split(" ").length + 10);
-      await panel(page).getByRole("button", { name: "Break the answer" }).click();
+      await panel(page).getByRole("button", { name: "Crash the answer" }).click();
       await page.locator(".parts [data-cut=interrupted]").waitFor({ timeout: 30_000 });
       const two = await outcome(page);
       assert.ok(two.before > one.before);

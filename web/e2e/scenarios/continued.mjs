@@ -209,7 +209,9 @@ export const continued = {
     assert.ok((await shown()).includes("the server stopped unexpectedly"));
     await page.getByRole("link", { name: "Timeline" }).click();
     await page
-      .getByText("The answer was interrupted: the server stopped unexpectedly. What was written is kept.")
+      .getByText(
+        "The answer was interrupted: the server stopped unexpectedly. Everything written so far is saved.",
+      )
       .waitFor();
   },
 
@@ -225,8 +227,8 @@ export const continued = {
     await rests(world, session);
     await menu(page, "Shared after a cut", "Share");
     const dialog = page.getByRole("dialog");
-    await dialog.getByRole("button", { name: "Make a link" }).click();
-    const link = await dialog.getByLabel("The link").inputValue();
+    await dialog.getByRole("button", { name: "Create link" }).click();
+    const link = await dialog.getByLabel("Share link").inputValue();
     const other = await world.visit();
     await other.goto(link);
     await until("it is drawn as the uncut answer", async () => (await drawn(other)) === uncut.drawn);
@@ -249,7 +251,7 @@ export const continued = {
     }
     const marker = page.locator("[data-marker=interrupted]");
     await marker
-      .getByText("Interrupted three times without new output. It won't resume by itself.")
+      .getByText("Interrupted three times without new output. It won't resume automatically.")
       .waitFor({ timeout: 30_000 });
     await marker.getByRole("button", { name: "Continue" }).click();
     await until("it runs again", () => stopButton(page).isVisible());
@@ -330,7 +332,7 @@ export const continued = {
     const first = "say 3000 of heron pace 15";
     const waiting = async (count) =>
       until(`${count} wait`, async () => (await tray(page).getByRole("listitem").count()) === count);
-    const paused = (count) => page.getByText(`Queue paused · ${count} waiting`, { exact: true });
+    const paused = (count) => page.getByText(`Queue paused · ${count} queued`, { exact: true });
     const runs = async () => (await world.ask("GET", `/sessions/${session}`)).run != null;
     const queueTwo = async () => {
       await say(page, first);
@@ -380,7 +382,7 @@ export const continued = {
     const { height } = await page.locator(".tray").boundingBox();
     assert.ok(height <= 0.3 * 800 + 1, `the tray is ${height} high`);
     await stopButton(page).click();
-    await page.getByText("Queue paused · 16 waiting", { exact: true }).waitFor();
+    await page.getByText("Queue paused · 16 queued", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Clear", exact: true }).click();
     await until("none waits", async () => (await tray(page).count()) === 0);
   },

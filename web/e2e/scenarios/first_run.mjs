@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { field, say, until } from "../world.mjs";
 import { shows } from "./look.mjs";
 
-const steps = (page) => page.getByRole("region", { name: "Three steps to begin" });
+const steps = (page) => page.getByRole("region", { name: "Get started" });
 const step = (page, title) => steps(page).getByRole("listitem").filter({ hasText: title });
 const isDone = (item) => item.and(item.page().locator("[data-done=true]"));
 
@@ -15,10 +15,10 @@ export const firstRun = {
     const page = await world.page();
     await steps(page).waitFor();
     await isDone(step(page, "Choose a model")).waitFor({ timeout: 30_000 });
-    await isDone(step(page, "Set a passkey or a password")).waitFor();
-    const last = step(page, "Say something");
+    await isDone(step(page, "Set a passkey or password")).waitFor();
+    const last = step(page, "Send your first message");
     // In a world that others were in before, something was said already.
-    const begin = last.getByRole("button", { name: "Begin a session" });
+    const begin = last.getByRole("button", { name: "Start a session" });
     if (await begin.isVisible()) await begin.click();
     else await page.getByRole("button", { name: "New session" }).click();
     await field(page).waitFor();
@@ -32,7 +32,7 @@ export const firstRun = {
     await until("they are gone", async () => (await steps(page).count()) === 0);
     assert.equal((await world.ask("GET", "/me/preferences")).first_run_done, true);
     await page.reload();
-    await page.getByRole("heading", { name: "Nothing written here gets lost." }).waitFor();
+    await page.getByRole("heading", { name: "Nothing you write here gets lost." }).waitFor();
     await page.getByRole("button", { name: "Try to break it" }).waitFor();
     assert.equal(await steps(page).count(), 0);
   },

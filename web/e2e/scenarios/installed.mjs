@@ -43,9 +43,9 @@ export const installed = {
     await world.kill();
     await page.goto(`${world.origin}/s/${session}`);
     await offline(page).waitFor();
-    assert.equal(await page.getByRole("button", { name: "Sign in" }).count(), 0);
+    assert.equal(await page.getByRole("button", { name: "Sign in", exact: true }).count(), 0);
     await say(page, "say 3 of scoter");
-    await page.getByText("It goes out when the server is back.").waitFor();
+    await page.getByText("will be sent when the server is back.").waitFor();
     await page.reload();
     await page.locator(".said.wait", { hasText: "scoter" }).waitFor();
     const places = await page.evaluate(async () => {
@@ -66,20 +66,20 @@ export const installed = {
     const page = await world.page();
     await kept(page);
     await reloads(page, () => choose(page, "sign out", "Sign out"));
-    await page.getByRole("button", { name: "Sign in" }).waitFor();
+    await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
     await world.kill();
     await page.reload();
     await page.locator(".loading").waitFor();
     assert.equal(await page.getByRole("navigation").count(), 0, "nothing of who was here is shown");
     await world.serve();
-    await page.getByRole("button", { name: "Sign in" }).waitFor();
+    await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
   },
 
   async newer_page(world) {
     const session = await world.session("newer");
     const page = await world.page();
     await open(page, world, session);
-    const ready = page.locator(".strip", { hasText: "A newer page is ready." });
+    const ready = page.locator(".strip", { hasText: "An update is available." });
     assert.equal(await ready.count(), 0);
     await page.evaluate(() => (document.querySelector("meta[name=build]").content = "an older one"));
     await field(page).fill("a draft about gannets");

@@ -40,7 +40,7 @@ export const keyboard = {
     );
     assert.equal(moving, 0, "nothing moves when motion is not wanted");
     await page.keyboard.press("Escape");
-    await page.getByText("Esc again to stop").waitFor();
+    await page.getByText("Press Esc again to stop").waitFor();
     await page.keyboard.press("Escape");
     await page.locator("[data-marker=stopped]").waitFor();
     assert.deepEqual(await markers(page), ["stopped"]);
@@ -64,7 +64,7 @@ export const keyboard = {
     await until("one waits", async () => (await tray(page).getByRole("listitem").count()) === 1);
     await page.keyboard.press("F6");
     await page.keyboard.press("Control+.");
-    await page.getByText("Queue paused · 1 waiting", { exact: true }).waitFor();
+    await page.getByText("Queue paused · 1 queued", { exact: true }).waitFor();
     // Back to the field, then through the tray: Remove, Edit, Clear, Resume.
     await page.keyboard.press("Shift+F6");
     for (let times = 0; times < 4; times += 1) await page.keyboard.press("Shift+Tab");
@@ -94,11 +94,11 @@ export const keyboard = {
     await until("a branch is shown", () => !page.url().includes(session));
     await shows(page, 3, "dunlin");
     await page.keyboard.press("Control+Alt+z");
-    await page.getByText("Turn taken back.").waitFor();
+    await page.getByText("Turn undone.").waitFor();
     for (let tries = 0; tries < 3 && (await region()) !== "Conversation"; tries += 1)
       await page.keyboard.press("F6");
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    await until("it is put back", async () => (await answerOf(page)).includes("dunlin.3"));
+    await until("the turn is back", async () => (await answerOf(page)).includes("dunlin.3"));
   },
 };

@@ -89,10 +89,10 @@ export const localContent = {
     const session = await written(page, world, { answer: "gannet", draft: "about auks" });
     await page.route("**/draft", (route) => route.abort());
     await field(page).fill("about auks and puffins");
-    await page.getByText("Draft kept on this device").waitFor();
+    await page.getByText("Draft saved on this device").waitFor();
     await signOut(page);
     const dialog = page.getByRole("dialog", { name: "Sign out?" });
-    await dialog.getByText("1 draft that isn't on the server").waitFor();
+    await dialog.getByText("1 draft").waitFor();
     await dialog.getByRole("button", { name: "Cancel" }).click();
     assert.equal(await field(page).inputValue(), "about auks and puffins");
 
@@ -106,7 +106,7 @@ export const localContent = {
     await open(page, world, session);
     await until("the draft is back", async () => (await field(page).inputValue()).includes("and puffins"));
 
-    await page.getByText("Draft kept on this device").waitFor();
+    await page.getByText("Draft saved on this device").waitFor();
     await signOut(page);
     await dialog.getByRole("button", { name: "Delete", exact: true }).click();
     await isSignedOut(page);
@@ -153,7 +153,7 @@ export const localContent = {
     const drafts = ["a long thought in tab one", "x marks tab two"];
     await field(first).fill(drafts[0]);
     await field(second).fill(drafts[1]);
-    for (const page of [first, second]) await page.getByText("Draft kept on this device").waitFor();
+    for (const page of [first, second]) await page.getByText("Draft saved on this device").waitFor();
     await first.reload();
     await until("its own text is back", async () => (await field(first).inputValue()) === drafts[0]);
     await second.close();

@@ -53,7 +53,7 @@ export async function beside(page) {
 }
 
 export const stopButton = (page) => page.getByRole("button", { name: "Stop" });
-export const tray = (page) => page.getByRole("list", { name: "Waiting messages" });
+export const tray = (page) => page.getByRole("list", { name: "Queued messages" });
 export const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis));
 
 /** What lies over the page and lists what can be done, in whatever language. */

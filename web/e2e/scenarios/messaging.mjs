@@ -29,17 +29,17 @@ export const messaging = {
       const page = await world.page();
       await page.goto(`${world.origin}/settings/messaging`);
       const platforms = page.getByRole("list", { name: "Platforms" });
-      await platforms.getByText("Receives").waitFor();
-      await page.getByRole("list", { name: "Waiting to be let in" }).getByText("Wren").waitFor();
+      await platforms.getByText("Connected").waitFor();
+      await page.getByRole("list", { name: "Pending requests" }).getByText("Wren").waitFor();
       // By the keyboard alone, first with a code that is none.
-      const field = page.getByLabel("Code");
+      const field = page.getByLabel("Pairing code");
       await field.focus();
       await page.keyboard.type("AAAAAAAA");
       await page.keyboard.press("Enter");
       await page.getByRole("alert").first().waitFor();
       await field.fill(code);
       await page.keyboard.press("Enter");
-      const peers = page.getByRole("list", { name: "Who was let in" });
+      const peers = page.getByRole("list", { name: "Approved senders" });
       await peers.getByText("Wren").waitFor();
       assert.ok(!hook.texts.some((text) => text.includes("heron")), "what a stranger says is not answered");
       await said(WREN, "m2", "say 2 of dipper");
@@ -47,7 +47,7 @@ export const messaging = {
 
       await peers.getByRole("button", { name: "Remove Wren" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Remove", exact: true }).click();
-      await page.getByText("Nobody was let in by a code.").waitFor();
+      await page.getByText("No approved senders yet.").waitFor();
       await said(WREN, "m3", "say 2 of bunting");
       // What came later is answered, so that nothing of it is on its way.
       await said(JAY, "m4", "say 2 of plover");
@@ -69,18 +69,18 @@ export const messaging = {
       const turns = page.getByRole("article");
       await turns.getByText("Robin", { exact: true }).waitFor();
       await page.getByText("Chat on ops").waitFor();
-      await turns.getByText("Arrived on ops.").waitFor();
+      await turns.getByText("Delivered to ops.").waitFor();
       assert.equal(await turns.count(), 1);
 
       hook.away = true;
       await said("a2", "say 2 of godwit");
-      await turns.nth(1).getByText("On its way to ops…").waitFor();
+      await turns.nth(1).getByText("Sending to ops…").waitFor();
       // Once it is tried again, it is kept that it was not taken.
       await until("it is tried again", () => hook.refused >= 2);
       await world.kill();
       await world.serve();
       hook.away = false;
-      await turns.nth(1).getByText("Arrived on ops.").waitFor({ timeout: 60_000 });
+      await turns.nth(1).getByText("Delivered to ops.").waitFor({ timeout: 60_000 });
       assert.equal(hook.texts.filter((text) => text.includes("godwit.2")).length, 1);
 
       // What is said here stays here.
@@ -92,8 +92,8 @@ export const messaging = {
       assert.ok(!hook.texts.some((text) => text.includes("curlew")));
 
       await page.goto(`${world.origin}/s/${session}/timeline`);
-      await page.getByText("The answer goes to the chat with Robin.").first().waitFor();
-      await page.getByText("It was not sent yet; the platform did not take it.").first().waitFor();
+      await page.getByText("The answer will be sent to the chat with Robin.").first().waitFor();
+      await page.getByText("Not sent yet: the platform didn't accept the message.").first().waitFor();
     });
   },
 };

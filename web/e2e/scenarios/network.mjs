@@ -21,7 +21,7 @@ const SENT = ["say 3 of rook", "say 3 of jay"];
 async function sentInVain(world, session) {
   const page = await world.page();
   await open(page, world, session);
-  await until("the session is shown", () => page.getByText("Nothing written here gets lost.").isVisible());
+  await until("the session is shown", () => page.getByText("Nothing you write here gets lost.").isVisible());
   await world.kill();
   for (const text of SENT) await say(page, text);
   return page;

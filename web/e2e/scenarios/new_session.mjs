@@ -52,11 +52,11 @@ export const newSession = {
     await page.keyboard.press("Control+Shift+O");
     await until("another is shown", () => idOf(page) !== undefined);
     ids.push(idOf(page));
-    await page.getByRole("heading", { name: "Nothing written here gets lost." }).waitFor();
+    await page.getByRole("heading", { name: "Nothing you write here gets lost." }).waitFor();
     // What is typed stays on this device, and is found again.
     page.typed.add("half a thought of plovers");
     await field(page).fill("half a thought of plovers");
-    await page.getByText("Draft kept on this device").waitFor();
+    await page.getByText("Draft saved on this device").waitFor();
     await page.locator(`[data-session="${other}"] a`).click();
     await until("the other is shown", () => idOf(page) === other);
     await page.getByRole("link", { name: /^half a thought of plovers/ }).click();
@@ -80,7 +80,9 @@ export const newSession = {
     const other = await world.session("left offline");
     const page = await world.page();
     await open(page, world, other);
-    await until("the session is shown", () => page.getByText("Nothing written here gets lost.").isVisible());
+    await until("the session is shown", () =>
+      page.getByText("Nothing you write here gets lost.").isVisible(),
+    );
     await world.kill();
     await page.locator(".strip", { hasText: "Can't reach the server." }).waitFor();
     const session = await start(page);

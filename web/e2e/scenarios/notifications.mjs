@@ -33,7 +33,7 @@ function watched() {
 
 const prepare = (context) => context.addInitScript(watched);
 const told = (page) => page.evaluate(() => window.told.map(({ what }) => what));
-const offer = (page) => page.locator(".strip", { hasText: "Be told when an answer is finished?" });
+const offer = (page) => page.locator(".strip", { hasText: "Get notified when an answer is ready?" });
 const finished = async (world, session) =>
   until("it is finished", async () => (await world.ask("GET", `/sessions/${session}`)).run === null);
 
@@ -48,7 +48,7 @@ export const notifications = {
     await page.evaluate(() => window.look(false));
     await page.evaluate(() => window.look(true));
     await offer(page).waitFor();
-    await page.getByRole("button", { name: "Yes" }).click();
+    await page.getByRole("button", { name: "Notify me" }).click();
     await offer(page).waitFor({ state: "detached" });
     await page.keyboard.press("Control+.");
     await finished(world, first);
@@ -61,7 +61,7 @@ export const notifications = {
     await world.ask("POST", `/sessions/${first}/messages`, { text: "say 20 of sprat pace 10" });
     const all = async () => [...(await told(page)), ...(await told(other))];
     await until("it was told", async () => (await all()).length > 0);
-    assert.deepEqual(await all(), [{ title: "herring", body: "The answer is finished.", tag: first }]);
+    assert.deepEqual(await all(), [{ title: "herring", body: "The answer is ready.", tag: first }]);
     const teller = (await told(page)).length > 0 ? page : other;
     await teller.evaluate(() => window.told[0].onclick());
     await until("it is shown", () => teller.url().includes(first));

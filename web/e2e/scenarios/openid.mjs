@@ -44,9 +44,9 @@ export const openid = {
         assert.equal(ann?.role, "member");
         // Somebody who came this way is a person like others, and can be shut out.
         await world.ask("PATCH", `/users/${ann.user}`, { disabled: true });
-        await page.getByText("Please sign in again. Your draft is kept.").waitFor({ timeout: 20_000 });
+        await page.getByText("Please sign in again. Your draft is saved.").waitFor({ timeout: 20_000 });
         await button(page).click();
-        await page.getByRole("alert").filter({ hasText: "You are shut out of this server." }).waitFor();
+        await page.getByRole("alert").filter({ hasText: "Your account is disabled." }).waitFor();
         await world.ask("PATCH", `/users/${ann.user}`, { disabled: false });
       },
     );
@@ -59,7 +59,10 @@ export const openid = {
       async (page) => {
         await button(page).click();
         await agree(page);
-        await page.getByRole("alert").filter({ hasText: "That account may not use this server." }).waitFor();
+        await page
+          .getByRole("alert")
+          .filter({ hasText: "That account has no access to this server." })
+          .waitFor();
         assert.equal(await page.getByRole("navigation", { name: "Sessions" }).count(), 0);
       },
     );

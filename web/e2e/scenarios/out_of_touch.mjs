@@ -43,7 +43,7 @@ export const outOfTouch = {
     const session = await world.session("noticed");
     const page = await world.page();
     await open(page, world, session);
-    await page.getByText("Nothing written here gets lost.").waitFor();
+    await page.getByText("Nothing you write here gets lost.").waitFor();
     await world.kill();
     await strip(page, "Can't reach the server.").waitFor();
     await page.locator(`[data-session="${session}"] a`).press("p");

@@ -18,7 +18,7 @@ export const ownFaults = {
     for (const page of [first, second]) await open(page, world, session);
     world.network.set("reset");
     await say(first, "say 2 of knot");
-    await first.getByText("It goes out when the server is back.").waitFor();
+    await first.getByText("will be sent when the server is back.").waitFor();
     await second.locator(".said.wait", { hasText: "knot" }).waitFor();
     await first.close();
     world.network.set("pass");
@@ -33,7 +33,7 @@ export const ownFaults = {
     await open(first, world, session);
     world.network.set("reset");
     await say(first, "say 2 of snipe");
-    await first.getByText("It goes out when the server is back.").waitFor();
+    await first.getByText("will be sent when the server is back.").waitFor();
     await first.close();
     world.network.set("pass");
     const context = first.context();
@@ -125,12 +125,12 @@ export const ownFaults = {
       }),
     );
     await say(page, "say 2 of avocet");
-    await page.getByText("Not sent yet. Broken.").waitFor();
+    await page.getByText("Not sent yet: something went wrong on the server.").waitFor();
     await open(page, world, healthy);
     await say(page, "say 2 of plover");
     await shows(page, 2, "plover");
     await open(page, world, failing);
-    await page.getByText("Not sent yet. Broken.").waitFor();
+    await page.getByText("Not sent yet: something went wrong on the server.").waitFor();
     await page.getByRole("button", { name: "Edit", exact: true }).click();
     await until("it is back", async () => (await field(page).inputValue()) === "say 2 of avocet");
     await page.unrouteAll();

@@ -16,7 +16,7 @@ export const palettes = {
     await choose(page, "pin", "Pin");
     await until("it is pinned", async () => (await world.ask("GET", `/sessions/${session}`)).pinned);
     await choose(page, "rename", "Rename");
-    await page.getByRole("textbox", { name: "Name of the session" }).waitFor();
+    await page.getByRole("textbox", { name: "Session name" }).waitFor();
     await page.keyboard.press("Escape");
     await say(page, "say 9000 of siskin pace 10");
     await shows(page, 5, "siskin");
@@ -30,7 +30,7 @@ export const palettes = {
     await page.keyboard.press("Control+k");
     const input = palette(page).getByRole("combobox");
     await input.fill("nothing like this");
-    await palette(page).getByText("Nothing found").waitFor();
+    await palette(page).getByText("No results").waitFor();
     await page.keyboard.press("Escape");
     await palette(page).waitFor({ state: "detached" });
     await choose(page, "new ses", "New session");
@@ -55,7 +55,7 @@ export const palettes = {
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).tap();
     await pick("Share");
     const dialog = page.getByRole("dialog");
-    await dialog.getByRole("button", { name: "Make a link" }).tap();
+    await dialog.getByRole("button", { name: "Create link" }).tap();
     await until("there is a link", async () =>
       (await dialog.getByRole("textbox").inputValue()).includes("/shared/"),
     );

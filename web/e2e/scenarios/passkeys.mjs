@@ -9,7 +9,7 @@ import { Authenticator } from "../world/authenticator.mjs";
 const named = (world) => world.origin.replace("127.0.0.1", "localhost");
 
 const sessions = (page) => page.getByRole("navigation", { name: "Sessions" });
-const passkeyButton = (page) => page.getByRole("button", { name: "Use a passkey" });
+const passkeyButton = (page) => page.getByRole("button", { name: "Sign in with a passkey" });
 const row = (page, name) =>
   page.getByRole("list", { name: "Passkeys" }).getByRole("listitem").filter({ hasText: name });
 
@@ -21,13 +21,13 @@ const offersNone = (context) =>
 
 async function make(page, world, name) {
   await page.goto(`${named(world)}/settings/access`);
-  await page.getByLabel("Name of a new passkey").fill(name);
-  await page.getByRole("button", { name: "Add a passkey" }).click();
+  await page.getByLabel("Passkey name").fill(name);
+  await page.getByRole("button", { name: "Add passkey" }).click();
   await row(page, name).waitFor();
 }
 
 async function signOut(page) {
-  await reloads(page, () => page.getByRole("button", { name: "Sign out" }).click());
+  await reloads(page, () => page.getByRole("button", { name: "Sign out", exact: true }).click());
   await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
 }
 

@@ -30,8 +30,8 @@ export const queue = {
     await open(phone, world, session);
     await waitFor(phone, 2);
     await waiting(phone).nth(1).getByRole("button", { name: "Edit" }).click();
-    await phone.getByLabel("Waiting message", { exact: true }).fill("say 2 of four");
-    await phone.getByLabel("Waiting message", { exact: true }).press("Enter");
+    await phone.getByLabel("Queued message", { exact: true }).fill("say 2 of four");
+    await phone.getByLabel("Queued message", { exact: true }).press("Enter");
     page.typed.delete("say 2 of three");
     await until("the laptop sees the edit", () =>
       waiting(page).nth(1).getByText("say 2 of four").isVisible(),
@@ -62,9 +62,9 @@ export const queue = {
     assert.deepEqual(await order(laptop), await order(phone));
     const edit = async (page, text) => {
       await waiting(page).first().getByRole("button", { name: "Edit" }).click();
-      await page.getByLabel("Waiting message", { exact: true }).fill(text);
-      await page.getByLabel("Waiting message", { exact: true }).press("Enter");
-      await page.getByLabel("Waiting message", { exact: true }).waitFor({ state: "detached" });
+      await page.getByLabel("Queued message", { exact: true }).fill(text);
+      await page.getByLabel("Queued message", { exact: true }).press("Enter");
+      await page.getByLabel("Queued message", { exact: true }).waitFor({ state: "detached" });
     };
     await Promise.all([edit(laptop, "say 2 of ours"), edit(phone, "say 2 of theirs")]);
     for (const page of [laptop, phone]) page.typed.clear();

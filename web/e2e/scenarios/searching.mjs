@@ -53,19 +53,19 @@ export const searching = {
     await page.locator(".found", { hasText: "Put away" }).getByText("Archived").waitFor();
 
     await page.getByText("Filters").click();
-    await page.getByLabel("Where").selectOption("archived");
+    await page.getByLabel("Search in").selectOption("archived");
     await finds("Put away");
-    await page.getByLabel("Where").selectOption("");
+    await page.getByLabel("Search in").selectOption("");
     await page.getByLabel("Tag").selectOption("waders");
     await finds(notes);
-    await page.getByLabel("Said by").selectOption("person");
+    await page.getByLabel("Written by").selectOption("person");
     await until("only messages", async () => {
       const who = await page.locator(".hit .who").allTextContents();
       return who.length > 0 && who.every((text) => text.startsWith("You"));
     });
-    await page.getByLabel("Where").selectOption("trash");
-    await page.getByText(`Nothing found for “${word}” with these filters.`).waitFor();
-    await page.getByRole("button", { name: "No filters" }).click();
+    await page.getByLabel("Search in").selectOption("trash");
+    await page.getByText(`No results for “${word}” with these filters.`).waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
     await finds(notes, "Put away");
 
     // Each leads to its turn.

@@ -8,15 +8,15 @@ export const serverPage = {
   async server_tells_how_it_is(world) {
     const page = await world.page();
     await page.goto(`${world.origin}/server`);
-    await page.getByText("Everything that is sent is kept.").waitFor();
+    await page.getByText("Everything is being saved.").waitFor();
     const plots = page.getByRole("img");
     await until("there are three plots", async () => (await plots.count()) === 3);
     const session = await world.session("Counted");
     await world.ask("POST", `/sessions/${session}/messages`, { text: "say 100000 of knot pace 10" });
-    const runs = page.locator("figure", { hasText: "Answers going on" });
+    const runs = page.locator("figure", { hasText: "Answers in progress" });
     // The page asks every five seconds, and the server measures every five.
     await until("the run is seen", () => runs.getByText(/Now 1,/).isVisible(), 30_000);
-    await runs.getByText("Numbers").click();
+    await runs.getByText("Show values").click();
     assert.ok((await runs.locator("tbody tr").count()) > 0);
     const { run } = await world.ask("GET", `/sessions/${session}`);
     await world.ask("POST", `/sessions/${session}/stop`, { run });
@@ -30,7 +30,7 @@ export const serverPage = {
     await world.ask("POST", "/users", { ...member, role: "member" });
     const page = await world.page({ who: member });
     await page.goto(`${world.origin}/server`);
-    await page.getByText("Only owners see how the server is.").waitFor();
+    await page.getByText("Only owners can view the server status.").waitFor();
     assert.equal(await page.getByRole("img").count(), 0);
   },
 };

@@ -34,7 +34,7 @@ export const sessions = {
     await lists(page, "Mouse", ["Mouse three", "Mouse two", "Mouse one"]);
 
     await menu(page, "Mouse two", "Rename");
-    await dialog(page).getByLabel("Name of the session").fill("Mouse deux");
+    await dialog(page).getByLabel("Session name").fill("Mouse deux");
     await dialog(page).getByRole("button", { name: "Rename" }).click();
     // A name that a person gives is activity, and no news to who gave it.
     await lists(page, "Mouse", ["Mouse deux", "Mouse three", "Mouse one"]);
@@ -42,16 +42,16 @@ export const sessions = {
 
     // A project of its own, then only what stands in it.
     await menu(page, "Mouse three", "Move to project");
-    await dialog(page).getByLabel("A new project").check();
-    await dialog(page).getByLabel("Name of the project").fill("Mousehole");
+    await dialog(page).getByLabel("New project").check();
+    await dialog(page).getByLabel("Project name").fill("Mousehole");
     await dialog(page).getByRole("button", { name: "Move", exact: true }).click();
     await view(page, "Projects").click();
     await button(page, "Mousehole").click();
     await lists(page, "Mouse", ["Mouse three"]);
-    await page.getByRole("button", { name: "More about this project" }).first().waitFor();
+    await page.getByRole("button", { name: "Project options" }).first().waitFor();
     await button(page, "Mousehole").click({ button: "right" });
     await page.getByRole("menuitem", { name: "Rename project" }).click();
-    await dialog(page).getByLabel("Name of the project").fill("Mouseburrow");
+    await dialog(page).getByLabel("Project name").fill("Mouseburrow");
     await dialog(page).getByRole("button", { name: "Rename" }).click();
     await button(page, "Mouseburrow").click();
     await lists(page, "Mouse", ["Mouse deux", "Mouse three", "Mouse one"]);
@@ -66,8 +66,8 @@ export const sessions = {
 
     // Taken away, the project leaves its sessions where they are.
     await button(page, "Mouseburrow").click({ button: "right" });
-    await page.getByRole("menuitem", { name: "Remove project" }).click();
-    await dialog(page).getByRole("button", { name: "Remove project" }).click();
+    await page.getByRole("menuitem", { name: "Delete project" }).click();
+    await dialog(page).getByRole("button", { name: "Delete project" }).click();
     await until("it is gone", async () => (await button(page, "Mouseburrow").count()) === 0);
     await lists(page, "Mouse", ["Mouse deux", "Mouse three", "Mouse one"]);
 
@@ -128,7 +128,7 @@ export const sessions = {
 
     await goTo(page, "Keys one");
     await press("Delete");
-    await row(page, "Moved to trash. Kept for 30 days.").waitFor();
+    await row(page, "Moved to trash. Deleted permanently in 30 days.").waitFor();
     assert.equal((await of(world, ids[0])).trashed, true);
 
     await goTo(page, "Keys two");
@@ -202,23 +202,26 @@ export const sessions = {
     const [kept, erased] = [await world.session("Waste kept"), await world.session("Waste erased")];
     const page = await world.page();
     for (const title of ["Waste kept", "Waste erased"]) await menu(page, title, "Move to trash");
-    await until("both say so", async () => (await row(page, "Kept for 30 days.").count()) === 2);
+    await until(
+      "both say so",
+      async () => (await row(page, "Deleted permanently in 30 days.").count()) === 2,
+    );
     await place(page, "Trash").click();
     await lists(page, "Waste", ["Waste erased", "Waste kept"]);
     await row(page, "Waste kept").getByText("30 days left").waitFor();
     await row(page, "Waste kept").hover();
-    await row(page, "Waste kept").getByRole("button", { name: "Put back" }).click();
-    await row(page, "Put back.").waitFor();
+    await row(page, "Waste kept").getByRole("button", { name: "Restore" }).click();
+    await row(page, "Restored.").waitFor();
     assert.equal((await of(world, kept)).trashed, false);
 
-    await menu(page, "Waste erased", "Erase for good");
-    await dialog(page).getByRole("heading", { name: "Erase 1 session for good?" }).waitFor();
-    await dialog(page).getByText("This cannot be undone.").waitFor();
-    await dialog(page).getByRole("button", { name: "Keep" }).click();
+    await menu(page, "Waste erased", "Delete permanently");
+    await dialog(page).getByRole("heading", { name: "Permanently delete 1 session?" }).waitFor();
+    await dialog(page).getByText("This can't be undone.").waitFor();
+    await dialog(page).getByRole("button", { name: "Cancel" }).click();
     assert.equal((await of(world, erased)).trashed, true);
-    await menu(page, "Waste erased", "Erase for good");
-    await dialog(page).getByRole("button", { name: "Erase for good" }).click();
-    await nav(page).getByText("1 session erased.").waitFor();
+    await menu(page, "Waste erased", "Delete permanently");
+    await dialog(page).getByRole("button", { name: "Delete permanently" }).click();
+    await nav(page).getByText("Permanently deleted 1 session.").waitFor();
     await lists(page, "Waste", []);
     await assert.rejects(of(world, erased), /404/);
 
@@ -226,9 +229,9 @@ export const sessions = {
     await lists(page, "Waste", ["Waste kept"]);
     await button(page, "Empty trash").click();
     await dialog(page)
-      .getByText(/sessions? (is|are) erased for good/)
+      .getByText(/sessions? and all/)
       .waitFor();
-    await dialog(page).getByRole("button", { name: "Erase for good" }).click();
+    await dialog(page).getByRole("button", { name: "Delete permanently" }).click();
     await nav(page).getByText("The trash is empty.").waitFor();
     await assert.rejects(of(world, kept), /404/);
     await view(page, "All").click();
@@ -248,7 +251,7 @@ export const sessions = {
     await button(page, "Tags").click();
     await dialog(page).getByLabel("Add a tag").fill("flock");
     await dialog(page).getByRole("button", { name: "Save" }).click();
-    await nav(page).getByText("Tags of 3 sessions changed.").waitFor();
+    await nav(page).getByText("Updated tags of 3 sessions.").waitFor();
     const { sessions } = await world.ask("GET", "/sessions?tag=flock");
     assert.deepEqual(sessions.map(({ title }) => title).toSorted(), ["Flock 3", "Flock 5", "Flock 6"]);
 
@@ -263,15 +266,19 @@ export const sessions = {
       }),
     );
     await nav(page).locator(".picked").getByRole("button", { name: "Archive" }).click();
-    await nav(page).getByText("2 of 3 archived. 1 was refused: There is no such session.").waitFor();
+    await nav(page)
+      .getByText(
+        "Archived 2 of 3 sessions. 1 session couldn't be changed. This session may have been deleted",
+      )
+      .waitFor();
     await nav(page).getByText("1 selected").waitFor();
     await page.unroute(`**/sessions/${ids[4]}`);
     await lists(page, "Flock", ["Flock 5", "Flock 4", "Flock 2", "Flock 1"]);
 
     await place(page, "Archive").click();
     for (const title of ["Flock 3", "Flock 6"]) await link(page, title).click({ modifiers: ["Control"] });
-    await nav(page).locator(".picked").getByRole("button", { name: "Put back" }).click();
-    await nav(page).getByText("2 sessions put back.").waitFor();
+    await nav(page).locator(".picked").getByRole("button", { name: "Unarchive" }).click();
+    await nav(page).getByText("Restored 2 sessions.").waitFor();
     await view(page, "All").click();
     await lists(page, "Flock", ["Flock 6", "Flock 5", "Flock 4", "Flock 3", "Flock 2", "Flock 1"]);
   },

@@ -8,12 +8,12 @@ import { shows, stopButton } from "./look.mjs";
 const models = (page) => page.getByRole("list", { name: "Models" }).getByRole("listitem");
 
 async function fillModel(page, name, port, model) {
-  await page.getByRole("button", { name: "Add a model" }).click();
+  await page.getByRole("button", { name: "Add model" }).click();
   const form = page.locator("form.form");
   const text = (label) => form.getByRole("textbox", { name: label });
   await form.getByRole("combobox", { name: /^Provider/ }).selectOption("openai");
-  await text(/^Address/).fill(`http://127.0.0.1:${port}/v1`);
-  await form.getByLabel("Key").fill("a-key-that-is-never-shown");
+  await text(/^Base URL/).fill(`http://127.0.0.1:${port}/v1`);
+  await form.getByLabel("API key").fill("a-key-that-is-never-shown");
   await form.getByRole("combobox", { name: /^Model/ }).fill(model);
   await text(/^Name/).fill(name);
   await page.getByRole("button", { name: "Save" }).click();
@@ -30,16 +30,16 @@ export const settings = {
     await page.goto(`${world.origin}/settings/models`);
     await addModel(page, "second", world.modelPort, "scripted");
     const row = models(page).filter({ hasText: "second" });
-    await row.getByText("a key is kept").waitFor();
+    await row.getByText("API key saved").waitFor();
     await row.getByRole("button", { name: "Test second" }).click();
     await row.locator(".good").waitFor({ timeout: 30_000 });
-    await row.getByRole("button", { name: "Change second" }).click();
-    await page.getByText("A key is kept.").waitFor();
+    await row.getByRole("button", { name: "Edit second" }).click();
+    await page.getByText("API key saved.").waitFor();
     assert.ok(!(await page.content()).includes("a-key-that-is-never-shown"));
     await page.getByRole("button", { name: "Cancel" }).click();
     // One that is from the file can be looked at only.
     const file = models(page).filter({ hasText: "set in the configuration file" }).first();
-    assert.equal(await file.getByRole("button", { name: /^(Change|Remove)/ }).count(), 0);
+    assert.equal(await file.getByRole("button", { name: /^(Edit|Remove)/ }).count(), 0);
 
     const session = await world.session("Asked of another");
     await open(page, world, session);
@@ -63,7 +63,7 @@ export const settings = {
     await page.goto(`${world.origin}/settings/models`);
     await addModel(page, "third", world.modelPort, "scripted");
     await fillModel(page, "third", 1, "nothing");
-    await page.getByRole("alert").filter({ hasText: "A model named third exists already" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "A model named third already exists" }).waitFor();
     const { models: kept } = await world.ask("GET", "/models");
     assert.equal(kept.find(({ name }) => name === "third").model, "scripted");
     await world.ask("DELETE", "/models/third");
@@ -80,9 +80,9 @@ export const settings = {
     };
     const page = await world.page();
     await page.goto(`${world.origin}/settings/models`);
-    const change = () => page.getByRole("button", { name: "Change fourth" }).click();
+    const change = () => page.getByRole("button", { name: "Edit fourth" }).click();
     const save = () => page.getByRole("button", { name: "Save", exact: true }).click();
-    const saved = () => page.getByRole("button", { name: "Change fourth" }).waitFor();
+    const saved = () => page.getByRole("button", { name: "Edit fourth" }).waitFor();
     const text = (label) => page.getByRole("textbox", { name: label });
 
     await change();
@@ -101,7 +101,7 @@ export const settings = {
     await text(/^Headers/).fill("x-token: ••••\nx-new: 1");
     await text(/^Proxy/).fill("ftp://proxy.example");
     await save();
-    await page.getByRole("alert").filter({ hasText: "The proxy must be an `http` or `https` URL" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "The proxy must be an http or https URL" }).waitFor();
     await text(/^Proxy/).fill("");
     await save();
     await saved();
@@ -124,8 +124,8 @@ export const settings = {
   async a_project_has_its_model(world) {
     const page = await world.page();
     await page.goto(`${world.origin}/settings/projects`);
-    await page.getByLabel("Name of a new project").fill("Marsh");
-    await page.getByRole("button", { name: "Make it" }).click();
+    await page.getByLabel("Project name").fill("Marsh");
+    await page.getByRole("button", { name: "Create project" }).click();
     const form = page.getByRole("form", { name: "Marsh" });
     await form.getByLabel("Model").selectOption("reciting");
     await form.getByLabel("Instructions").fill("Speak of herons only.");
@@ -230,12 +230,12 @@ export const settings = {
     await page.goto(`${world.origin}/settings/data`);
     await page.getByLabel("Folder on the server").fill(`${world.home}/backup-${Date.now()}`);
     await page.getByRole("button", { name: "Back up now" }).click();
-    const tasks = page.getByRole("list", { name: "What was begun here" }).getByRole("listitem");
+    const tasks = page.getByRole("list", { name: "Recent jobs" }).getByRole("listitem");
     await tasks
       .filter({ hasText: "Backup" })
       .and(page.locator("[data-state=done]"))
       .waitFor({ timeout: 60_000 });
-    await page.getByText(/The last backup was made on/).waitFor();
+    await page.getByText(/Last backup: /).waitFor();
     await page.getByRole("button", { name: "Verify now" }).click();
     await tasks
       .filter({ hasText: "Verification" })

@@ -9,13 +9,13 @@ import { messages, shows } from "./look.mjs";
 /** Opens the dialog of a session's links. */
 async function share(page, title) {
   await menu(page, title, "Share");
-  await page.getByRole("dialog").getByRole("heading", { name: "Share the session" }).waitFor();
+  await page.getByRole("dialog").getByRole("heading", { name: "Share session" }).waitFor();
 }
 
 /** Makes a link, and tells what it is. */
 async function make(page) {
-  await page.getByRole("dialog").getByRole("button", { name: "Make a link" }).click();
-  const field = page.getByRole("dialog").getByLabel("The link");
+  await page.getByRole("dialog").getByRole("button", { name: "Create link" }).click();
+  const field = page.getByRole("dialog").getByLabel("Share link");
   await field.waitFor();
   return field.inputValue();
 }
@@ -39,18 +39,18 @@ export const sharing = {
     await shows(page, 3, "shelduck");
     await share(page, "Shared shelducks");
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("Nobody else can read this session.").waitFor();
+    await dialog.getByText("Only you can open this session.").waitFor();
     const link = await make(page);
     assert.ok(link.startsWith(`${world.origin}/shared/`), link);
     await until(
       "it is listed",
-      async () => (await dialog.getByRole("button", { name: "Withdraw" }).count()) === 1,
+      async () => (await dialog.getByRole("button", { name: "Revoke" }).count()) === 1,
     );
     await dialog.getByRole("button", { name: "Done" }).click();
     // Shown once: afterwards it is only known when it was made.
     await share(page, "Shared shelducks");
-    await dialog.getByText(/^Made /).waitFor();
-    assert.equal(await dialog.getByLabel("The link").count(), 0);
+    await dialog.getByText(/^Created /).waitFor();
+    assert.equal(await dialog.getByLabel("Share link").count(), 0);
     assert.ok(!(await dialog.textContent()).includes(link.split("/").at(-1)));
     await dialog.getByRole("button", { name: "Done" }).click();
 
@@ -69,13 +69,13 @@ export const sharing = {
     await until("it comes by itself", async () => (await other.getByText("mallard.2").count()) > 0, 25_000);
 
     await share(page, "Shared shelducks");
-    await dialog.getByRole("button", { name: "Withdraw" }).click();
-    await dialog.getByText("Nobody else can read this session.").waitFor();
+    await dialog.getByRole("button", { name: "Revoke" }).click();
+    await dialog.getByText("Only you can open this session.").waitFor();
     await dialog.getByRole("button", { name: "Done" }).click();
-    await other.getByText("This link leads nowhere any more.").waitFor({ timeout: 25_000 });
+    await other.getByText("This link no longer works.").waitFor({ timeout: 25_000 });
     assert.equal(await other.locator("article").count(), 0);
     await other.reload();
-    await other.getByText("This link leads nowhere any more.").waitFor();
+    await other.getByText("This link no longer works.").waitFor();
   },
 
   /** More turns than a page holds: the earlier ones come when they are asked for, and nothing that is read moves. */
@@ -101,20 +101,20 @@ export const sharing = {
     const few = await turns.count();
     assert.ok(few >= 50 && few < 80, `${few} came at first`);
     const first = page.locator("article[data-turn]", { hasText: `say 2 of goose${80 - few + 1}` });
-    await page.getByRole("button", { name: "Earlier turns" }).scrollIntoViewIfNeeded();
+    await page.getByRole("button", { name: "Show earlier messages" }).scrollIntoViewIfNeeded();
     const before = await first.evaluate((node) => node.getBoundingClientRect().top);
-    await page.getByRole("button", { name: "Earlier turns" }).click();
+    await page.getByRole("button", { name: "Show earlier messages" }).click();
     await until("all are there", async () => (await turns.count()) === 80);
     const moved = (await first.evaluate((node) => node.getBoundingClientRect().top)) - before;
     // The button stood above, and is no more.
     assert.ok(Math.abs(moved) <= 80, `moved by ${moved}`);
-    assert.equal(await page.getByRole("button", { name: "Earlier turns" }).count(), 0);
+    assert.equal(await page.getByRole("button", { name: "Show earlier messages" }).count(), 0);
     assert.equal((await messages(page))[0], "say 2 of goose1");
   },
 
   async shared_nowhere(world) {
     const { page } = await stranger(world);
     await page.goto(`${world.origin}/shared/evs_nothing`);
-    await page.getByText("This link leads nowhere any more.").waitFor();
+    await page.getByText("This link no longer works.").waitFor();
   },
 };

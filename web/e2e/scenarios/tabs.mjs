@@ -44,7 +44,7 @@ export const tabs = {
     const focused = (page) => page.evaluate(() => document.activeElement?.tagName);
     const phone = await world.page({ width: 390, height: 844, isMobile: true, hasTouch: true });
     await open(phone, world, session);
-    await phone.getByRole("heading", { name: "Nothing written here gets lost." }).waitFor();
+    await phone.getByRole("heading", { name: "Nothing you write here gets lost." }).waitFor();
     assert.notEqual(await focused(phone), "TEXTAREA");
     const page = await world.page();
     await open(page, world, session);

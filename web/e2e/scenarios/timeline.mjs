@@ -31,17 +31,17 @@ export const timeline = {
     const all = await told(page);
     const has = (words) => all.some((text) => text.startsWith(words));
     for (const words of [
-      "You tagged the session lake.",
+      "You set the tags to lake.",
       "You named the session “A night at the lake”.",
       "The answer is complete.",
-      "The agent went on by itself where it was interrupted.",
+      "The agent resumed the interrupted answer automatically.",
       "The answer was interrupted: the server stopped unexpectedly.",
-      "The server took the session up again (writer ",
+      "Session reopened by writer ",
       "The agent wrote ",
       "You stopped the answer.",
-      "The agent began to answer.",
+      "The agent started answering.",
       "You sent a message.",
-      "The session began as “A day at the lake”.",
+      "Session created as “A day at the lake”.",
     ])
       assert.ok(has(words), `${words} is not in ${all.join(" | ")}`);
     assert.ok(!has("Reload the page to show this content."));
@@ -50,14 +50,14 @@ export const timeline = {
     await entries(page).locator("blockquote", { hasText: "say 3000 of bittern" }).waitFor();
     await page.getByRole("heading", { level: 2 }).first().waitFor();
 
-    await page.getByRole("radio", { name: "What people did" }).check();
+    await page.getByRole("radio", { name: "User actions" }).check();
     const people = await told(page);
     assert.ok(
-      people.length > 0 && people.every((text) => text.startsWith("You ") || text.startsWith("The session")),
+      people.length > 0 && people.every((text) => text.startsWith("You ") || text.startsWith("Session ")),
     );
-    await page.getByRole("radio", { name: "Trouble" }).check();
+    await page.getByRole("radio", { name: "Problems" }).check();
     assert.equal((await told(page)).length, 2);
-    await page.getByRole("link", { name: "Back to the conversation" }).click();
+    await page.getByRole("link", { name: "Back to session" }).click();
     await shows(page, 400, "teal");
   },
 
@@ -72,7 +72,7 @@ export const timeline = {
     assert.ok(first < 130);
     await page.getByRole("button", { name: "Show earlier" }).click();
     await until("all is there", async () =>
-      (await told(page)).some((text) => text.startsWith("The session began")),
+      (await told(page)).some((text) => text.startsWith("Session created")),
     );
     const names = (await told(page)).filter((text) => text.startsWith("You named"));
     assert.equal(new Set(names).size, 130, "each once, none left out");

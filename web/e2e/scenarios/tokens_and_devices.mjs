@@ -15,21 +15,21 @@ export const tokensAndDevices = {
   async tokens(world) {
     const page = await world.page({ permissions: ["clipboard-read", "clipboard-write"] });
     await page.goto(`${world.origin}/settings/access`);
-    await page.getByLabel("What a new token is for").fill("the heron counter");
-    await page.getByLabel("What it may do").selectOption("read");
-    await page.getByLabel("How long").selectOption("7");
-    await page.getByRole("button", { name: "Make a token" }).click();
-    const shown = page.getByRole("group", { name: "The secret of the heron counter" });
+    await page.getByLabel("Token name").fill("the heron counter");
+    await page.getByLabel("Permissions").selectOption("read");
+    await page.getByLabel("Expiration").selectOption("7");
+    await page.getByRole("button", { name: "Create token" }).click();
+    const shown = page.getByRole("group", { name: "API token the heron counter" });
     const token = await shown.locator("code").textContent();
     await shown.getByRole("button", { name: "Copy" }).click();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), token);
     assert.equal(await statusOf(world, token), 200);
     await page.reload();
     const row = page
-      .getByRole("list", { name: "Tokens" })
+      .getByRole("list", { name: "API tokens" })
       .getByRole("listitem")
       .filter({ hasText: "the heron counter" });
-    await row.getByText("may read").waitFor();
+    await row.getByText("Read-only").waitFor();
     assert.equal(await page.getByText(token).count(), 0, "a secret is shown once");
     await row.getByRole("button", { name: "Revoke the heron counter" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
@@ -59,7 +59,7 @@ export const tokensAndDevices = {
     await field(phone).fill("half a thought on the phone");
     await phone.evaluate(() => document.activeElement?.blur());
     await page.goto(`${world.origin}/settings/access`);
-    const logins = page.getByRole("list", { name: "Where you are signed in" }).getByRole("listitem");
+    const logins = page.getByRole("list", { name: "Signed-in devices" }).getByRole("listitem");
     await logins.filter({ hasText: "This device" }).waitFor();
     // Phones of other scenarios may still be signed in.
     const phones = logins.filter({ hasText: PHONE });
@@ -67,11 +67,11 @@ export const tokensAndDevices = {
     for (let left = await phones.count(); left > 0; left = await phones.count()) {
       await phones
         .first()
-        .getByRole("button", { name: `End it: ${PHONE}` })
+        .getByRole("button", { name: `Sign out ${PHONE}` })
         .click();
       await until("one less is signed in", async () => (await phones.count()) < left);
     }
-    await phone.getByText("Please sign in again. Your draft is kept.").waitFor({ timeout: 20_000 });
+    await phone.getByText("Please sign in again. Your draft is saved.").waitFor({ timeout: 20_000 });
     await world.signIn(phone);
     await until(
       "the draft is there",

@@ -40,26 +40,26 @@ export const turns = {
     await until("there are two", () => newest(page).getByText("2 of 2").isVisible());
     await page.reload();
     await until("there are two", () => newest(page).getByText("2 of 2").isVisible());
-    await act(page, "Earlier answer");
+    await act(page, "Previous answer");
     await until("the first is shown", () => newest(page).getByText("1 of 2").isVisible());
     await page.reload();
     await until("the first is shown", () => newest(page).getByText("1 of 2").isVisible());
 
-    // Taken back, put back.
-    await act(page, "Take back");
+    // Undo and redo.
+    await act(page, "Undo turn");
     await sees("say 3 of one");
     await page.reload();
-    await page.getByText("Turn taken back.").waitFor();
+    await page.getByText("Turn undone.").waitFor();
     await page.getByRole("button", { name: "History" }).click();
     await page.getByRole("dialog").getByText("say 3 of two").waitFor();
-    await page.getByRole("dialog").getByRole("button", { name: "Put back" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Redo" }).click();
     await sees("say 3 of one", "say 3 of two");
 
-    // Said differently: a branch, and the original stays.
-    await act(page, "Say it differently");
-    await page.getByLabel("Say it differently").last().fill("say 3 of three");
+    // An edit creates a branch; the original stays.
+    await act(page, "Edit message");
+    await page.getByLabel("Edit message").last().fill("say 3 of three");
     page.typed.add("say 3 of three");
-    await page.getByRole("button", { name: "Send in a branch" }).click();
+    await page.getByRole("button", { name: "Send in a new branch" }).click();
     await until("the branch is shown", () => !page.url().includes(session));
     await shows(page, 3, "three");
     await sees("say 3 of one", "say 3 of three");
@@ -137,7 +137,7 @@ export const turns = {
     await page.keyboard.type("bittern");
     await until("it is found", () => page.locator(".side mark", { hasText: "bittern" }).first().isVisible());
     await page.getByRole("searchbox").fill("nothingofthekind");
-    await page.getByText("Nothing found for").waitFor();
+    await page.getByText("No results for").waitFor();
   },
 
   /** More turns than a page loads by itself: earlier ones come when asked, and a turn that is found is brought into sight. */
@@ -164,7 +164,7 @@ export const turns = {
     await shows(page, 2, "finch239");
     await page.keyboard.press("Control+f");
     await page.keyboard.type("kingfisher");
-    await page.getByText("Nothing found").waitFor();
+    await page.getByText("No results").waitFor();
     await page.getByRole("button", { name: /Search \d+ earlier turns/ }).click();
     await page.getByText("1 of 1").waitFor();
     await page.keyboard.press("Enter");
@@ -193,7 +193,7 @@ export const turns = {
     await until("it is there", async () => (await answerOf(page)).includes("the end"));
     await page.locator(".code .k", { hasText: "fn" }).waitFor();
     await page.locator(".katex").first().waitFor();
-    await page.getByRole("button", { name: "Draw diagram" }).click();
+    await page.getByRole("button", { name: "Render diagram" }).click();
     await page.getByRole("button", { name: "Show source" }).waitFor({ timeout: 30_000 });
     const frame = page.frameLocator("iframe.diagram");
     await frame.locator("svg").getByText("Heron").waitFor();

@@ -9,7 +9,7 @@ import { nav } from "./list.mjs";
 import { DRAFT, late, parts, TITLE } from "./parts.mjs";
 
 const buildOf = (page) => page.locator("meta[name=build]").getAttribute("content");
-const ready = (page) => page.locator(".strip", { hasText: "A newer page is ready." });
+const ready = (page) => page.locator(".strip", { hasText: "An update is available." });
 
 /** A page of this build with a draft, behind a server that can be upgraded. */
 async function begun(world, act, options) {

@@ -73,7 +73,7 @@ export async function around(world, page, shoot, { sessions: [hanging], chat }, 
   await page.getByRole("combobox", { name: "Command or session" }).fill("share");
   await page.keyboard.press("Enter");
   const dialog = page.getByRole("dialog");
-  await dialog.getByRole("button", { name: "Make a link" }).click();
+  await dialog.getByRole("button", { name: "Create link" }).click();
   const link = await dialog.getByRole("textbox").inputValue();
   await shoot("share");
   await leave();
@@ -83,14 +83,14 @@ export async function around(world, page, shoot, { sessions: [hanging], chat }, 
   for (const name of SETTINGS) {
     await page.goto(`${world.origin}/settings/${name}`);
     await page.locator(".subject h2").waitFor();
-    await until("it is read", async () => (await page.getByText("Reading…").count()) === 0);
+    await until("it is read", async () => (await page.getByText("Loading…").count()) === 0);
     await shoot(`settings-${name}`);
   }
   await page.goto(`${world.origin}/server`);
   await page.getByRole("img").first().waitFor();
   await shoot("server");
   await open(page, world, chat);
-  await page.getByText("Arrived on ops.").waitFor();
+  await page.getByText("Delivered to ops.").waitFor();
   await shoot("chat");
   if (!phone) {
     await page.evaluate(() => document.activeElement.blur());
@@ -104,7 +104,7 @@ export async function around(world, page, shoot, { sessions: [hanging], chat }, 
   const reader = await page.context().browser().newContext({ viewport: page.viewportSize() });
   const other = await reader.newPage();
   await other.goto(link);
-  await other.getByText("Shared by a link, to be read.").waitFor();
+  await other.getByText("Shared session, read-only").waitFor();
   await other.screenshot({ path: shoot.path("shared") });
   await reader.close();
 }

@@ -129,7 +129,7 @@ export function namingScenes(stage) {
           await button(page, `Remove ${name}`).click();
           put("model_question", [name], await textsOf(page, ".ask h2"));
           await leave(page);
-          await button(page, `Change ${name}`).click();
+          await button(page, `Edit ${name}`).click();
           put("model_form", [name], await textsOf(page, ".rows form input"));
           await button(page, "Cancel").click();
         }
@@ -147,7 +147,7 @@ export function namingScenes(stage) {
         for (const name of names.slice(0, full ? names.length : 3)) {
           await page
             .getByRole("group", { name, exact: true })
-            .getByRole("button", { name: "Shut out" })
+            .getByRole("button", { name: "Disable" })
             .click();
           put("person_question", [name], await textsOf(page, ".ask h2"));
           await leave(page);
@@ -177,16 +177,16 @@ export function namingScenes(stage) {
         await shows(page, ".log p", names);
         put("timeline_device", names, await textsOf(page, ".log p"));
         await goTo(page, "/settings/access");
-        await shows(page, "ul[aria-label=Tokens] b", names);
-        put("token", names, await textsOf(page, "ul[aria-label=Tokens] b"));
+        await shows(page, "ul[aria-label='API tokens'] b", names);
+        put("token", names, await textsOf(page, "ul[aria-label='API tokens'] b"));
         for (const name of names.slice(0, full ? names.length : 3)) {
           await button(page, `Revoke ${name}`).first().click();
           put("token_question", [name], await textsOf(page, ".ask h2"));
           await leave(page);
         }
         const [name] = names;
-        await page.getByLabel("What a new token is for").fill(name);
-        await button(page, "Make a token").click();
+        await page.getByLabel("Token name").fill(name);
+        await button(page, "Create token").click();
         await page.locator(".secret").waitFor();
         put("token_secret", [name], await labelsOf(page, ".secret"));
       });
@@ -200,9 +200,9 @@ export function namingScenes(stage) {
       for (const name of refused) await world.login({}, { name, password: "not theirs at all" });
       await onBoth(async (page) => {
         await goTo(page, "/settings/people");
-        await page.getByRole("heading", { name: "What was done" }).waitFor();
+        await page.getByRole("heading", { name: "Audit log" }).waitFor();
         await goTo(page, "/settings/access");
-        const logins = 'ul[aria-label="Where you are signed in"] b';
+        const logins = 'ul[aria-label="Signed-in devices"] b';
         await shows(page, logins, some);
         put("login", some, await textsOf(page, logins));
       });
@@ -228,11 +228,11 @@ export function namingScenes(stage) {
             some.map((name) => `${word} ${name}`),
             told,
           );
-        tells("audit_person", "added", names);
-        tells("audit_token", "made the token", names);
-        tells("audit_model", "removed the model", names);
-        tells("audit_login", "signed in with", names.slice(0, 6));
-        tells("audit_refused", "tried to sign in as", names.slice(-2));
+        tells("audit_person", "User added:", names);
+        tells("audit_token", "API token created:", names);
+        tells("audit_model", "Model removed:", names);
+        tells("audit_login", "Signed in with", names.slice(0, 6));
+        tells("audit_refused", "Failed sign-in as", names.slice(-2));
         await page.goto(world.origin);
       });
     },
@@ -269,14 +269,14 @@ export function namingScenes(stage) {
     const listed = (page, name) => textsOf(page, `ul[aria-label="${name}"] .what`);
     await onBoth(async (page) => {
       await page.goto(`${world.origin}/settings/messaging`);
-      await shows(page, "ul[aria-label='Waiting to be let in'] .what", some);
-      put("stranger", some, await listed(page, "Waiting to be let in"));
+      await shows(page, "ul[aria-label='Pending requests'] .what", some);
+      put("stranger", some, await listed(page, "Pending requests"));
     });
     for (const code of codes) await world.ask("POST", "/gateway/approve", { code });
     await onBoth(async (page) => {
       await page.goto(`${world.origin}/settings/messaging`);
-      await shows(page, "ul[aria-label='Who was let in'] .what", some);
-      put("peer", some, await listed(page, "Who was let in"));
+      await shows(page, "ul[aria-label='Approved senders'] .what", some);
+      put("peer", some, await listed(page, "Approved senders"));
       for (const name of some) {
         await button(page, `Remove ${name}`).click();
         put("peer_question", [name], await textsOf(page, ".ask h2"));
@@ -300,7 +300,7 @@ export function namingScenes(stage) {
     await choose("Rename project");
     put("project_rename", [name], await textsOf(page, ".ask input"));
     await leave(page);
-    await choose("Remove project");
+    await choose("Delete project");
     put("project_question", [name], await textsOf(page, ".ask h2"));
     await leave(page);
   }

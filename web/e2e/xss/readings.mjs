@@ -75,9 +75,9 @@ export function readingScenes(stage) {
         await goTo(page, "/trash");
         await has(page, "nav .sess .t", titleOf(few.at(-1)));
         for (const session of few) {
-          await chooseInMenu(page, session, "Erase for good");
+          await chooseInMenu(page, session, "Delete permanently");
           put("erase_question", [titleOf(session)], plain(await textsOf(page, ".ask li")));
-          await leave(page, "Keep");
+          await leave(page, "Cancel");
         }
         await page.goto(world.origin);
       });

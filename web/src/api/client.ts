@@ -1,25 +1,23 @@
-// Everything that is asked of the server over HTTP. A change carries a key of its own, so that asking again is harmless.
-
-import { i18n } from "@lingui/core";
+// HTTP requests to the server. Each change carries its own idempotency key, so that retrying it is safe.
 
 import type { components } from "./schema";
 
-/** What the server takes and gives, as it describes it: where the two part, this does not compile. */
+/** The types of requests and responses, generated from the server's own description. */
 export type Schemas = components["schemas"];
 export type Problem = Schemas["Problem"];
 export type Kept = Schemas["Kept"];
 
-/** The server answered, and said no. */
+/** An error that the server answered. Its `detail` is for logs only: `problemText` has the text to show. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
-    readonly detail: string,
+    detail: string,
   ) {
     super(detail);
   }
 
-  /** Whether asking again later may help. */
+  /** Whether a later retry may succeed. */
   get passes(): boolean {
     return this.status >= 500 || this.status === 429 || this.status === 408;
   }
@@ -28,7 +26,7 @@ export class Refused extends Error {
 interface Asked {
   body?: unknown;
   key?: string;
-  /** How long the answer may take, where it is not the server alone that gives it. */
+  /** Timeout in milliseconds, for requests that depend on more than the server. */
   patience?: number;
 }
 
@@ -62,16 +60,17 @@ export async function ask<T>(method: string, path: string, asked: Asked = {}): P
   throw refused(response.status, text);
 }
 
-function refused(status: number, text: string): Refused {
+/** Reads the body of an error response. */
+export function refused(status: number, text: string): Refused {
   try {
     const problem = JSON.parse(text) as Problem;
     return new Refused(status, problem.code, problem.detail);
   } catch {
-    return new Refused(status, "unreadable", i18n.t("The server answered something that cannot be read."));
+    return new Refused(status, "unreadable", "unreadable response");
   }
 }
 
-/** Asks until the server answers, for what is harmless to ask twice. */
+/** Repeats an idempotent request until the server answers. */
 export async function insist<T>(method: string, path: string, asked: Asked = {}): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

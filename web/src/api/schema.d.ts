@@ -13,8 +13,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Keeps a file. Post a message that names it; one that no message names may be removed. */
-        post: operations["keep"];
+        /** Stores a file to attach to a message. A file that no message uses may be deleted. */
+        post: operations["attachments.create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -28,8 +28,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The bytes of a file, to be saved and never to be shown in place. */
-        get: operations["read"];
+        /** Downloads an attachment. The response tells browsers to save the file, never to display it. */
+        get: operations["attachments.download"];
         put?: never;
         post?: never;
         delete?: never;
@@ -45,8 +45,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was done about people and access, newest first. */
-        get: operations["audit"];
+        /** Lists the audit log, newest first: changes to users, credentials, links and settings. */
+        get: operations["audit.list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -62,8 +62,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the chats that speak in the caller's sessions. */
-        get: operations["chats"];
+        /** Lists the chats bound to the caller's sessions. */
+        get: operations["chats.list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -81,8 +81,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lets a chat continue in another of the caller's sessions. */
-        post: operations["bind_chat"];
+        /** Binds a chat to another of the caller's sessions. */
+        post: operations["chats.bind"];
         delete?: never;
         options?: never;
         head?: never;
@@ -98,8 +98,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Clears the mark of an interruption: the next turn is not told about it. */
-        post: operations["clear_chat"];
+        /** Clears the interruption mark, so the model gets no note about it. */
+        post: operations["chats.clear"];
         delete?: never;
         options?: never;
         head?: never;
@@ -116,7 +116,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Resumes a chat: its next message continues in its session, with a note to the model that the last turn was cut off. */
-        post: operations["resume_chat"];
+        post: operations["chats.resume"];
         delete?: never;
         options?: never;
         head?: never;
@@ -132,8 +132,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Suspends a chat: its next message begins a new session. */
-        post: operations["suspend_chat"];
+        /** Suspends a chat: its next message starts a new session. */
+        post: operations["chats.suspend"];
         delete?: never;
         options?: never;
         head?: never;
@@ -148,11 +148,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The list of sessions as it happens.
-         * @description `list` (the first page, as `GET /sessions` gives it), then a `line` for each session that changed and a `gone` for
-         *     each that was erased. There is no cursor: a reader that was cut off begins anew.
+         * Streams the list of sessions as it changes.
+         * @description Sends `list` (the first page, as `GET /sessions` returns it), then a `line` for each changed session and a `gone`
+         *     for each deleted one. There is no cursor: after a disconnect, the stream starts over.
          */
-        get: operations["of_list"];
+        get: operations["sessions.follow_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -169,11 +169,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All sessions, from every shelf, as JSON, one a line.
-         * @description A line is what `/sessions/{session}/export` gives. One that cannot be read has an `error` instead of turns. A connection
-         *     that ends without its last chunk was cut off.
+         * Exports all sessions as JSON Lines, including archived and trashed ones.
+         * @description Each line has the format of `/sessions/{session}/export`. A session that can't be read has an `error` instead of
+         *     turns. An export is complete only if the response ends with its last chunk.
          */
-        get: operations["of_all"];
+        get: operations["export.all"];
         put?: never;
         post?: never;
         delete?: never;
@@ -189,8 +189,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the gateway is. */
-        get: operations["tell"];
+        /** Returns the gateway's status: platforms, approved senders and pending requests. */
+        get: operations["gateway.status"];
         put?: never;
         post?: never;
         delete?: never;
@@ -208,8 +208,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lets the stranger in who was told this code. */
-        post: operations["approve"];
+        /** Approves the sender who received this pairing code. */
+        post: operations["gateway.approve"];
         delete?: never;
         options?: never;
         head?: never;
@@ -225,8 +225,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Shuts somebody out. What is being written to them goes no further. */
-        post: operations["remove"];
+        /** Removes an approved sender. Answers on their way to them are no longer delivered. */
+        post: operations["gateway.remove"];
         delete?: never;
         options?: never;
         head?: never;
@@ -242,8 +242,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Asks a platform who its account is there. */
-        post: operations["test"];
+        /** Tests the connection to a platform by asking it for the configured account. */
+        post: operations["gateway.test"];
         delete?: never;
         options?: never;
         head?: never;
@@ -257,8 +257,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the process lives. */
-        get: operations["health"];
+        /** Reports that the process is alive. */
+        get: operations["health.live"];
         put?: never;
         post?: never;
         delete?: never;
@@ -276,8 +276,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What others bring to a webhook, signed. Answered well once it is durable. */
-        post: operations["hook"];
+        /** Receives a signed webhook request. A 200 response means that its events are durable. */
+        post: operations["gateway.webhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -292,12 +292,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Everything as it happens, over one WebSocket.
-         * @description Send `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}`, `{"follow_list":{}}` and `{"ping":{}}`. The
-         *     server sends `hello`, `snapshot` (a session's state), `entries`, `cut_off`, `refused` (a problem), `draft`, `list`, `line`,
-         *     `gone`, `list_cut_off`, `store` (whether writes succeed) and, after a ping or five quiet seconds, `heartbeat`.
+         * Streams sessions and the session list over one WebSocket.
+         * @description The client sends `{"follow":{"session":…,"after":…,"hash":…}}`, `{"leave":{"session":…}}`, `{"follow_list":{}}` and
+         *     `{"ping":{}}`. The server sends `hello`, `snapshot` (a session's state), `entries`, `cut_off`, `refused` (with a
+         *     problem), `draft`, `list`, `line`, `gone`, `list_cut_off`, `store` (whether writes succeed) and, after a ping or
+         *     five idle seconds, `heartbeat`.
          */
-        get: operations["live"];
+        get: operations["live.connect"];
         put?: never;
         post?: never;
         delete?: never;
@@ -315,8 +316,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Logs a browser in: the answer sets a cookie that ends with the login. */
-        post: operations["log_in"];
+        /** Signs a browser in with a password. The response sets a cookie that is valid as long as the login. */
+        post: operations["login.password"];
         delete?: never;
         options?: never;
         head?: never;
@@ -330,8 +331,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sends a browser to a provider to log in. It is opened as a page, not fetched. */
-        get: operations["leave"];
+        /** Redirects a browser to a provider to sign in. Open it as a page instead of fetching it. */
+        get: operations["login.openid_start"];
         put?: never;
         post?: never;
         delete?: never;
@@ -347,8 +348,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where a provider sends a browser back to. It is logged in and led on, or led to `/?login=refused&why=`. */
-        get: operations["come_back"];
+        /** Receives a browser back from a provider. Signs it in and redirects it, or redirects it to `/?login=refused&why=`. */
+        get: operations["login.openid_return"];
         put?: never;
         post?: never;
         delete?: never;
@@ -366,8 +367,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begins to log in by passkey. */
-        post: operations["begin"];
+        /** Starts a sign-in with a passkey. */
+        post: operations["login.passkey_start"];
         delete?: never;
         options?: never;
         head?: never;
@@ -383,8 +384,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Logs a browser in by what its device answered: the answer sets a cookie that ends with the login. */
-        post: operations["finish"];
+        /** Signs a browser in with a passkey. The response sets a cookie that is valid as long as the login. */
+        post: operations["login.passkey_finish"];
         delete?: never;
         options?: never;
         head?: never;
@@ -398,8 +399,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How one can log in at this address. */
-        get: operations["ways"];
+        /** Lists the ways to sign in at this address. */
+        get: operations["login.methods"];
         put?: never;
         post?: never;
         delete?: never;
@@ -415,8 +416,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where one is logged in. */
-        get: operations["logins"];
+        /** Lists the caller's logins. */
+        get: operations["logins.list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -435,8 +436,8 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Ends one of one's logins; what it reads at the moment ends. */
-        delete: operations["end_login"];
+        /** Ends a login and closes its open streams. With the scope `manage`, any user's login can be ended. */
+        delete: operations["logins.end"];
         options?: never;
         head?: never;
         patch?: never;
@@ -451,8 +452,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ends the login, or revokes the token, that this request was made with. */
-        post: operations["log_out"];
+        /** Signs out: ends the login or revokes the token that this request was made with. */
+        post: operations["login.sign_out"];
         delete?: never;
         options?: never;
         head?: never;
@@ -466,8 +467,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who asks. */
-        get: operations["me"];
+        /** Returns the caller. */
+        get: operations["me.get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -484,8 +485,8 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Changes one's own password, and ends all of one's logins. */
-        put: operations["change_password"];
+        /** Changes the caller's password and ends all of their logins. */
+        put: operations["me.change_password"];
         post?: never;
         delete?: never;
         options?: never;
@@ -500,10 +501,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the caller prefers. */
-        get: operations["read"];
-        /** Keeps what the caller prefers, all of it. */
-        put: operations["put"];
+        /** Returns the caller's preferences. */
+        get: operations["preferences.get"];
+        /** Replaces all of the caller's preferences. */
+        put: operations["preferences.replace"];
         post?: never;
         delete?: never;
         options?: never;
@@ -518,8 +519,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The figures of the server in the format of Prometheus, for owners. They name no session and no user. */
-        get: operations["figures"];
+        /** Returns the server's metrics in Prometheus text format, for owners. They name no session and no user. */
+        get: operations["server.metrics"];
         put?: never;
         post?: never;
         delete?: never;
@@ -535,8 +536,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The models of this server. */
-        get: operations["list"];
+        /** Lists the models on this server. */
+        get: operations["models.list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -553,8 +554,8 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Says which model is asked when neither a message nor a project names one. */
-        put: operations["set_default"];
+        /** Sets the default model, used if neither a message nor a project chooses one. */
+        put: operations["models.set_default"];
         post?: never;
         delete?: never;
         options?: never;
@@ -571,13 +572,13 @@ export interface paths {
         };
         get?: never;
         /**
-         * Adds a model, or changes one that was added here. A run that is going on keeps the model it began with; the next one
-         *     asks this one.
+         * Adds a model, or updates one added through the API. An active run keeps its settings; the change applies from the
+         *     next run on.
          */
-        put: operations["put"];
+        put: operations["models.put"];
         post?: never;
-        /** Takes a model away that was added here, and its key. */
-        delete: operations["remove"];
+        /** Deletes a model added through the API, and its key. */
+        delete: operations["models.delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -592,8 +593,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Asks a model for one word, as a run would ask it, for 20 seconds at most. */
-        post: operations["test"];
+        /** Tests a model by requesting one word, for at most 20 seconds. */
+        post: operations["models.test"];
         delete?: never;
         options?: never;
         head?: never;
@@ -607,8 +608,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The description of this API, for programs. */
-        get: operations["openapi"];
+        /** Returns the OpenAPI description of this API. */
+        get: operations["reference.openapi"];
         put?: never;
         post?: never;
         delete?: never;
@@ -624,8 +625,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One's own passkeys. */
-        get: operations["passkeys"];
+        /** Lists the caller's passkeys. */
+        get: operations["passkeys.list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -643,8 +644,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begins to add a passkey. */
-        post: operations["begin"];
+        /** Starts adding a passkey. */
+        post: operations["passkeys.start"];
         delete?: never;
         options?: never;
         head?: never;
@@ -660,8 +661,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Adds a passkey by what a device answered. */
-        post: operations["finish"];
+        /** Finishes adding a passkey with the device's response. */
+        post: operations["passkeys.finish"];
         delete?: never;
         options?: never;
         head?: never;
@@ -678,8 +679,8 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Removes one of one's passkeys. Logins that were made with it stay. */
-        delete: operations["remove"];
+        /** Removes one of the caller's passkeys. Logins made with it stay active. */
+        delete: operations["passkeys.delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -692,11 +693,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The caller's projects, by name; 1,000 at most. */
-        get: operations["list"];
+        /** Lists the caller's projects by name, at most 1,000. */
+        get: operations["projects.list"];
         put?: never;
-        /** Makes a project. Asked again with the same id, it gets the name. */
-        post: operations["make"];
+        /** Creates a project. If the ID exists, renames that project. */
+        post: operations["projects.create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -713,12 +714,12 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Takes a project away. Its sessions stay, and stand in none. */
-        delete: operations["delete"];
+        /** Deletes a project. Its sessions are kept, without a project. */
+        delete: operations["projects.delete"];
         options?: never;
         head?: never;
-        /** Changes a project: its name, who answers there, and what the model is told there. It counts from the next run on. */
-        patch: operations["change"];
+        /** Updates a project's name, model or instructions. Changes apply from the next run on. */
+        patch: operations["projects.update"];
         trace?: never;
     };
     "/api/v1/providers": {
@@ -728,8 +729,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Providers by name, with their addresses. */
-        get: operations["presets"];
+        /** Lists known providers with their URLs. */
+        get: operations["providers.list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -748,7 +749,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Lists the models that a provider offers. */
-        post: operations["models"];
+        post: operations["providers.list_models"];
         delete?: never;
         options?: never;
         head?: never;
@@ -762,8 +763,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether it takes work: every session that was cut off is repaired, and it is not stopping. */
-        get: operations["ready"];
+        /** Reports whether the server accepts work: interrupted sessions are repaired and it isn't stopping. */
+        get: operations["health.ready"];
         put?: never;
         post?: never;
         delete?: never;
@@ -779,8 +780,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The description of this API, for people. */
-        get: operations["reference"];
+        /** Returns this API's reference as an HTML page. */
+        get: operations["reference.page"];
         put?: never;
         post?: never;
         delete?: never;
@@ -797,10 +798,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Finds names of sessions, which come first, and messages and answers, newest first.
-         * @description Names take at most half of a page, rounded up. Texts that were removed, replaced by an edit or undone are not found.
+         * Searches session titles, messages and answers. Titles come first, then texts, newest first.
+         * @description Titles take up at most half of a page, rounded up. Removed, edited and undone texts are not found.
          */
-        get: operations["search"];
+        get: operations["search.query"];
         put?: never;
         post?: never;
         delete?: never;
@@ -816,8 +817,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The names of the secrets that are kept. */
-        get: operations["secrets"];
+        /** Lists the names of the stored secrets. */
+        get: operations["secrets.list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -834,11 +835,11 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Keeps a secret, in place of what was kept by that name. A model uses it by `key_secret` in the configuration. */
-        put: operations["set"];
+        /** Stores a secret, replacing any earlier value. Models refer to it by `key_secret` in the configuration. */
+        put: operations["secrets.put"];
         post?: never;
-        /** Removes a secret. */
-        delete: operations["remove"];
+        /** Deletes a secret. */
+        delete: operations["secrets.delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -851,8 +852,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the server is, for owners. It names no session and no user. */
-        get: operations["server"];
+        /** Returns the server's status, for owners. It names no session and no user. */
+        get: operations["server.status"];
         put?: never;
         post?: never;
         delete?: never;
@@ -870,8 +871,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begins to copy everything that is kept to a folder of the server, as `everturn backup` does. */
-        post: operations["back_up"];
+        /** Starts a backup to a folder on the server, like `everturn backup`. */
+        post: operations["server.back_up"];
         delete?: never;
         options?: never;
         head?: never;
@@ -885,8 +886,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The latest 20 tasks since the server was started, newest first. */
-        get: operations["list"];
+        /** Lists the latest 20 tasks since the server started, newest first. */
+        get: operations["server.list_tasks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -904,8 +905,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begins to look whether every session is as it was written, as `everturn verify` does. It changes nothing. */
-        post: operations["verify"];
+        /** Starts an integrity check of every session, like `everturn verify`. It changes nothing. */
+        post: operations["server.verify"];
         delete?: never;
         options?: never;
         head?: never;
@@ -919,11 +920,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The list of sessions, latest activity first. */
-        get: operations["list"];
+        /** Lists sessions, latest activity first. */
+        get: operations["sessions.list"];
         put?: never;
-        /** Makes a session. */
-        post: operations["create"];
+        /** Creates a session. */
+        post: operations["sessions.create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -937,8 +938,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How many sessions the caller has. */
-        get: operations["counts"];
+        /** Counts the caller's sessions. */
+        get: operations["sessions.count"];
         put?: never;
         post?: never;
         delete?: never;
@@ -954,16 +955,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A session as it is: its newest turns, what waits, and what goes on. */
-        get: operations["read"];
+        /** Returns a session: its newest turns, queued messages and active run. */
+        get: operations["sessions.get"];
         put?: never;
         post?: never;
-        /** Erases a session for good: its log and all that was made from it. */
-        delete: operations["erase"];
+        /** Deletes a session permanently: its log and everything derived from it. */
+        delete: operations["sessions.delete"];
         options?: never;
         head?: never;
-        /** Renames, pins, archives or trashes a session, or gives it tags or a project, one of them at a time. */
-        patch: operations["change"];
+        /** Renames, pins, archives or trashes a session, or sets its tags or project. Each request changes exactly one of them. */
+        patch: operations["sessions.update"];
         trace?: never;
     };
     "/api/v1/sessions/{session}/bindings": {
@@ -973,8 +974,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The chats whose messages go to a session. */
-        get: operations["bindings"];
+        /** Lists the chats bound to a session. */
+        get: operations["sessions.list_bindings"];
         put?: never;
         post?: never;
         delete?: never;
@@ -992,8 +993,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Makes a session that shares another's beginning, up to the end of one of its turns. */
-        post: operations["branch"];
+        /** Branches a session: creates one that shares its turns up to and including `turn`. */
+        post: operations["sessions.branch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1010,10 +1011,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Breaks the run that is going on, as a crash would, in a session with the tag `scratch`; the session heals as after a
-         *     restart. For whoever wants to see that.
+         * Aborts the active run as a crash would, to demonstrate recovery. The session must have the tag `scratch`; it
+         *     recovers as after a restart.
          */
-        post: operations["break_run"];
+        post: operations["sessions.break_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1029,8 +1030,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes every turn out of sight. */
-        post: operations["clear"];
+        /** Clears the session: hides all turns from the transcript and the model. */
+        post: operations["sessions.clear"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1047,7 +1048,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Compacts the context: the model reads a summary in place of all turns before the newest one. The transcript stays as it is. */
-        post: operations["compact"];
+        post: operations["sessions.compact"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1064,7 +1065,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Continues the newest answer after a stop, a failure, an interruption or the output limit. */
-        post: operations["go_on"];
+        post: operations["sessions.continue"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1079,8 +1080,8 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Keeps what the caller is writing in a session, and tells the caller's other devices. */
-        put: operations["put"];
+        /** Saves the caller's draft in a session and notifies the caller's other devices. */
+        put: operations["drafts.put"];
         post?: never;
         delete?: never;
         options?: never;
@@ -1096,13 +1097,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A session as it happens.
-         * @description Without a cursor: `snapshot` (the session as `GET` gives it, with the id of its newest entry), `caught_up`, then
-         *     entries as they come. With one: every `entry` after it, `caught_up`, then entries as they come. The id of an `entry` is
-         *     its number and the beginning of its hash; `heartbeat` has none. A cursor beyond the end is an error, and so is one whose
-         *     hash is of another entry. A reader that is too slow gets `cut_off` and resumes with the last id it has.
+         * Streams a session as it changes.
+         * @description Without a cursor, sends `snapshot` (the session as `GET` returns it, with the ID of its newest entry), `caught_up`,
+         *     then each new `entry`. With a cursor, sends every `entry` after it, `caught_up`, then each new `entry`. The ID of an
+         *     `entry` is its number and the start of its hash; `heartbeat` has no ID. A cursor beyond the end of the log is an
+         *     error, and so is one whose hash doesn't match. A reader that is too slow gets `cut_off` and can resume from its last
+         *     ID.
          */
-        get: operations["of_session"];
+        get: operations["sessions.follow"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1118,8 +1120,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A session as a file: all its turns with every answer, also those that are out of sight. */
-        get: operations["of_session"];
+        /** Exports a session as a file: all turns with every answer, including hidden ones. */
+        get: operations["export.session"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1135,11 +1137,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the ids of a session. */
-        get: operations["session_ids"];
+        /** Lists a session's IDs. */
+        get: operations["sessions.list_ids"];
         put?: never;
-        /** Adds an id to a session. Adding one that it has changes nothing. */
-        post: operations["add_session_id"];
+        /** Adds an ID to a session. Adding an ID it already has changes nothing. */
+        post: operations["sessions.add_id"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1156,8 +1158,8 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Removes an id from a session. A removed id never leads to another session. The first id can't be removed. */
-        delete: operations["remove_session_id"];
+        /** Removes an ID from a session. A removed ID is never reused for another session. The first ID can't be removed. */
+        delete: operations["sessions.remove_id"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1170,8 +1172,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The log of a session, newest first. */
-        get: operations["log"];
+        /** Lists the entries of a session's log, newest first. */
+        get: operations["sessions.log"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1190,10 +1192,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Says something. It begins a turn, or waits, steers or interrupts while a run is going on.
-         * @description With an `Idempotency-Key`, asking again is harmless for ever: the same key and body give the same turn.
+         * Posts a message. It starts a turn; while a run is active, it is queued, steers the run or interrupts it.
+         * @description With an `Idempotency-Key`, the request can be retried safely at any time: the same key and body return the same
+         *     turn.
          */
-        post: operations["post"];
+        post: operations["messages.post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1209,8 +1212,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Puts back what was taken back last. */
-        post: operations["put_back"];
+        /** Redoes the turns undone last. */
+        post: operations["turns.redo"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1226,8 +1229,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Withdraws every message that waits. Harmless when none does. */
-        post: operations["clear_queue"];
+        /** Removes all queued messages. Does nothing if the queue is empty. */
+        post: operations["queue.clear"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1243,8 +1246,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sends the messages that Stop paused, in their order. Harmless when none is paused. */
-        post: operations["resume_queue"];
+        /** Resumes a queue paused by Stop: its messages are sent in order. Does nothing if the queue isn't paused. */
+        post: operations["queue.resume"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1259,11 +1262,11 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Changes a message that waits. */
-        put: operations["edit_queued"];
+        /** Edits a queued message. */
+        put: operations["queue.edit"];
         post?: never;
-        /** Withdraws a message that waits. */
-        delete: operations["remove_queued"];
+        /** Removes a queued message. */
+        delete: operations["queue.remove"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1279,10 +1282,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Lets a message that waits steer the run that is going on: it takes effect when the current step ends, and the run takes
-         *     another step for it.
+         * Turns a queued message into one that steers the active run: it enters when the current step ends, and the run takes
+         *     another step.
          */
-        post: operations["steer_queued"];
+        post: operations["queue.steer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1298,8 +1301,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Asks for another answer to the newest turn; the earlier ones stay as alternatives. */
-        post: operations["retry"];
+        /** Retries the newest turn. Earlier answers stay as alternatives. */
+        post: operations["turns.retry"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1313,11 +1316,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The shares of a session. */
-        get: operations["list"];
+        /** Lists a session's share links. */
+        get: operations["shares.list"];
         put?: never;
-        /** Lets whoever has the secret read a session, until it is withdrawn. */
-        post: operations["share"];
+        /** Creates a share link. Anyone with it can read the session until the link is revoked. */
+        post: operations["shares.create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1334,10 +1337,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stops the current run, keeps its output, and pauses the waiting messages. Without a run, it still pauses them and
+         * Stops the active run, saves its output, and pauses the queue. Without an active run, it still pauses the queue and
          *     keeps an interrupted run from resuming.
          */
-        post: operations["stop"];
+        post: operations["sessions.stop"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1351,8 +1354,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Visible turns before one of them. */
-        get: operations["page"];
+        /** Lists visible turns before a given turn. */
+        get: operations["turns.list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1369,8 +1372,8 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Says something else in place of a turn and all after it. */
-        put: operations["edit"];
+        /** Edits a turn's message: a new turn replaces it and all turns after it. */
+        put: operations["turns.edit"];
         post?: never;
         delete?: never;
         options?: never;
@@ -1386,8 +1389,8 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Shows another of a turn's answers. */
-        put: operations["choose_answer"];
+        /** Chooses which of a turn's answers is shown. */
+        put: operations["turns.choose_answer"];
         post?: never;
         delete?: never;
         options?: never;
@@ -1404,8 +1407,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes back the newest turn, or all from one on. They can be put back until something else is said. */
-        post: operations["undo"];
+        /** Undoes the newest turn, or a turn and all after it. They can be redone until the next message is posted. */
+        post: operations["turns.undo"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1419,15 +1422,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is set at the moment. */
-        get: operations["read"];
+        /** Returns the current settings. */
+        get: operations["settings.get"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Changes what is named, all of it or nothing. It goes before the file of the configuration, also after a restart. */
-        patch: operations["change"];
+        /** Changes the given settings, all or none. They override the configuration file, also after a restart. */
+        patch: operations["settings.update"];
         trace?: never;
     };
     "/api/v1/shared/{secret}": {
@@ -1437,8 +1440,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The session that a share leads to, as it is now, for reading. */
-        get: operations["read"];
+        /** Returns a shared session in its current state. */
+        get: operations["shares.read"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1457,8 +1460,8 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Withdraws a share: who has its secret can read no more. */
-        delete: operations["withdraw"];
+        /** Revokes a share link. */
+        delete: operations["shares.revoke"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1471,8 +1474,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The caller's tags that are on sessions outside the trash, the most used first. */
-        get: operations["tags"];
+        /** Lists the tags of the caller's sessions outside the trash, most used first. */
+        get: operations["tags.list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1488,11 +1491,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One's own tokens. */
-        get: operations["tokens"];
+        /** Lists the caller's API tokens. */
+        get: operations["tokens.list"];
         put?: never;
-        /** Makes a token for a program. It never allows more than the request that asks for it. */
-        post: operations["new_token"];
+        /** Creates an API token. Its scope can't exceed the caller's. */
+        post: operations["tokens.create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1509,8 +1512,8 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Takes one of one's own tokens away; what it reads at the moment ends. */
-        delete: operations["revoke_token"];
+        /** Revokes an API token and closes its open streams. With the scope `manage`, any user's token can be revoked. */
+        delete: operations["tokens.revoke"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1525,8 +1528,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begins an upload. One of which nothing comes for a day is gone. */
-        post: operations["begin"];
+        /** Starts an upload. It is deleted if no data arrives for a day. */
+        post: operations["uploads.create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1540,20 +1543,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How far an upload is. */
-        get: operations["look"];
+        /** Returns the progress of an upload. */
+        get: operations["uploads.get"];
         put?: never;
         post?: never;
-        /** Gives an upload up. */
-        delete: operations["delete"];
+        /** Cancels an upload and deletes its bytes. */
+        delete: operations["uploads.cancel"];
         options?: never;
         head?: never;
         /**
-         * Sends bytes from an offset on. When the file is whole it is kept, and the answer names it; asked again, it says so again.
-         * @description What arrived before a connection was cut counts: `GET` says how much. Another offset is `wrong_offset`, and nothing
-         *     happens.
+         * Appends bytes at an offset. When the file is complete, it is stored and the response has its `blob`; repeating the
+         *     request returns the same.
+         * @description Bytes that arrived before the connection was lost count; `GET` returns how many. A different offset fails with
+         *     `wrong_offset` and changes nothing.
          */
-        patch: operations["send"];
+        patch: operations["uploads.append"];
         trace?: never;
     };
     "/api/v1/users": {
@@ -1563,11 +1567,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Everyone who uses the server. */
-        get: operations["users"];
+        /** Lists all users. */
+        get: operations["users.list"];
         put?: never;
         /** Adds a user. */
-        post: operations["add_user"];
+        post: operations["users.create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1587,8 +1591,8 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Gives a user another role or password, or shuts him out. His logins end with it. */
-        patch: operations["change_user"];
+        /** Changes a user's role or password, or disables or enables the user. This ends their logins. */
+        patch: operations["users.update"];
         trace?: never;
     };
 }
@@ -1596,14 +1600,14 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description Whether an interrupted run resumes by itself.
+         * @description Whether an interrupted run resumes automatically.
          * @enum {string}
          */
         AfterInterruptionConfig: "continue" | "wait";
-        /** @description What the agent said in a turn, in the order in which it happened. */
+        /** @description The agent's answer in a turn, in order. */
         Answer: {
             complete: boolean;
-            /** @description The interruptions of the answer: where each earlier run ended. `parts` holds the joined texts. */
+            /** @description The answer's interruptions: where each earlier run ended. `parts` has the joined text. */
             interruptions?: components["schemas"]["Interruption"][];
             parts: components["schemas"]["Part"][];
             run: components["schemas"]["RunId"];
@@ -1616,15 +1620,15 @@ export interface components {
             run: number;
         };
         ApproveBody: {
-            /** @description What the stranger was told. */
+            /** @description The pairing code that the sender received. */
             code: string;
             /**
              * Format: uuid
-             * @description In whose sessions they speak; left out: in the caller's.
+             * @description The user whose sessions receive the sender's messages. If omitted, the caller.
              */
             user?: string | null;
         };
-        /** @description A file that came with a message, kept by its content's hash. */
+        /** @description A file attached to a message, stored by the hash of its content. */
         Attachment: {
             blob: components["schemas"]["BlobHash"];
             media_type: string;
@@ -1632,9 +1636,9 @@ export interface components {
             /** Format: int64 */
             size_bytes: number;
         };
-        /** @description A file that came with a message. */
+        /** @description A file attached to a message. */
         AttachmentBody: {
-            /** @description What `POST /attachments` answered. */
+            /** @description The `blob` that `POST /attachments` returned. */
             blob: string;
             media_type: string;
             name: string;
@@ -1653,29 +1657,29 @@ export interface components {
             time: number;
             /**
              * Format: uuid
-             * @description Who did it; none: the command line on the server, or nobody who is known.
+             * @description The user who did it; null for the server's command line and unknown callers.
              */
             user?: string | null;
         };
         BackupBody: {
-            /** @description A folder of the server by its whole path, new or empty, outside of the data directory. */
+            /** @description The absolute path of a folder on the server. It must be new or empty, and outside the data directory. */
             place: string;
         };
         BeginBody: {
             /**
              * Format: int64
-             * @description Bytes of the whole file, at most 134,217,728.
+             * @description The size of the file in bytes, at most 134,217,728.
              */
             length: number;
         };
-        /** @description Nothing is asked for yet. */
+        /** @description An empty object, reserved for later fields. */
         BeginPasskeyBody: Record<string, never>;
         BegunBody: {
             /** Format: uuid */
             task: string;
         };
         BindAsked: {
-            /** @description The chat in one line, as the list names it. */
+            /** @description The chat's key, as `GET /chats` returns it. */
             chat: string;
             /**
              * Format: uuid
@@ -1683,44 +1687,44 @@ export interface components {
              */
             session: string;
         };
-        /** @description A chat whose messages go to a session. */
+        /** @description A chat bound to a session. */
         BindingBody: {
-            /** @description The chat in one line, as messages name it in `from`. */
+            /** @description The chat's key, as messages give it in `from`. */
             chat: string;
             platform: string;
-            /** @description It was interrupted too often: its next message begins a new session. */
+            /** @description Whether the chat is suspended: its next message starts a new session. */
             suspended: boolean;
         };
         BindingsBody: {
             bindings: components["schemas"]["BindingBody"][];
         };
-        /** @description A blob's name: the SHA-256 of its bytes, in hexadecimal. */
+        /** @description The SHA-256 of an attachment's bytes, in hexadecimal. */
         BlobHash: string;
         BranchBody: {
             /**
              * Format: int64
-             * @description The last turn that the branch shares. If omitted, the newest turn that is not being answered. 0 shares no turn.
+             * @description The last turn to share. If omitted, the newest turn not being answered; 0 shares no turns.
              */
             turn?: number | null;
         };
-        /** @description How much of an answer a chat has. */
+        /** @description The part of an answer that a chat already has. */
         Brought: {
             /**
              * Format: int64
-             * @description Characters of what the agent said.
+             * @description Characters of the answer.
              */
             letters: number;
             /** Format: int32 */
             parts: number;
         };
         /**
-         * @description What a message does that is sent while a run is going on.
+         * @description How a message sent during an active run is handled.
          * @enum {string}
          */
         BusyName: "queue" | "steer" | "interrupt";
-        /** @description One tool use. */
+        /** @description A tool call. */
         Call: {
-            /** @description JSON text; incomplete while the call is drafted. */
+            /** @description JSON text; incomplete while the arguments are arriving. */
             arguments: string;
             no: components["schemas"]["CallNo"];
             provider_call?: string | null;
@@ -1729,31 +1733,35 @@ export interface components {
         };
         /**
          * Format: int32
-         * @description A call's number within its run, given by the agent in the order of asking.
+         * @description A tool call's number within its run, in the order of the calls.
          */
         CallNo: number;
         /**
-         * @description How far a call came, as a reader sees it.
+         * @description A tool call's progress, as shown to readers.
          * @enum {string}
          */
         CallProgress: "incomplete" | "running" | "may_have_run" | "finished" | "failed";
-        /** @description How far a call came. */
-        CallState: "drafted" | "asked" | {
+        /** @description A tool call's progress. */
+        CallState: "drafted" | "asked" | components["schemas"]["CallStateFinished"];
+        CallStateFinished: {
             finished: components["schemas"]["Outcome"];
         };
-        /** @description Whether a call did what it was asked. */
-        CallStatus: "ok" | "error" | {
-            /** @description A variant of a newer version, kept as it was written. */
-            other: unknown;
+        /** @description Whether a tool call succeeded. */
+        CallStatus: "ok" | "error" | components["schemas"]["CallStatusOther"];
+        /** @description A variant written by a newer version, stored unchanged. */
+        CallStatusOther: {
+            other: components["schemas"]["CallStatusOtherFields"];
         };
-        /** @description What a browser is asked to do. */
+        /** @description A variant written by a newer version, stored unchanged. */
+        CallStatusOtherFields: unknown;
+        /** @description A WebAuthn challenge for the browser. */
         CeremonyBody: {
             /**
              * Format: uuid
-             * @description By what it is finished: once, and within five minutes.
+             * @description The ID to finish with: once, and within five minutes.
              */
             ceremony: string;
-            /** @description For `navigator.credentials`, with `publicKey` as its `parse…OptionsFromJSON` takes it. */
+            /** @description The options for `navigator.credentials`. Pass `publicKey` through the matching `parse…OptionsFromJSON`. */
             options: Record<string, never>;
         };
         ChangeBody: {
@@ -1761,10 +1769,13 @@ export interface components {
             pinned?: boolean | null;
             /**
              * Format: uuid
-             * @description One of the caller's projects; null takes it out of the one that it stands in.
+             * @description One of the caller's projects; null removes the session from its project.
              */
             project?: string | null;
-            /** @description All tags that it is to have: 20 at most, each of 1 to 40 visible characters; kept lower-case, once, in order. */
+            /**
+             * @description All of the session's tags: at most 20, each with 1 to 40 visible characters. They are lower-cased, deduplicated
+             *     and sorted.
+             */
             tags?: string[] | null;
             title?: string | null;
             trashed?: boolean | null;
@@ -1775,40 +1786,46 @@ export interface components {
             role?: components["schemas"]["RoleName"] | null;
         };
         ChatAsked: {
-            /** @description The chat in one line, as the list names it. */
+            /** @description The chat's key, as `GET /chats` returns it. */
             chat: string;
         };
-        /** @description A chat and the session that it speaks in. */
+        /** @description A chat and its session. */
         ChatBody: {
-            /** @description The chat in one line, as messages name it in `from`. */
+            /** @description The chat's key, as messages give it in `from`. */
             chat: string;
             platform: string;
             resume?: components["schemas"]["ResumeMark"] | null;
             /** Format: uuid */
             session: string;
-            /** @description The next message begins a new session. */
+            /** @description Whether the chat is suspended: its next message starts a new session. */
             suspended: boolean;
         };
         ChatsBody: {
             chats: components["schemas"]["ChatBody"][];
         };
-        /** @description A commit that is under way. */
+        /** @description A memory commit in progress. */
         Commit: {
             id: components["schemas"]["Seq"];
-            /** @description The provider's own name for it, once it was accepted: accepted is not done. */
+            /** @description The provider's ID for the commit, once accepted. Accepted does not mean complete. */
             task?: string | null;
         };
-        /** @description How a commit to memory ended. */
-        CommitOutcome: "done" | {
-            /** @description The generations stay owed, to the same owner. */
-            failed: {
-                error: string;
-            };
-        } | {
-            /** @description A variant of a newer version, kept as it was written. */
-            other: unknown;
+        /** @description The outcome of a memory commit. */
+        CommitOutcome: "done" | components["schemas"]["CommitOutcomeFailed"] | components["schemas"]["CommitOutcomeOther"];
+        /** @description The generations stay pending for the same owner. */
+        CommitOutcomeFailed: {
+            failed: components["schemas"]["CommitOutcomeFailedFields"];
         };
-        /** @description How many sessions stand where. */
+        /** @description The generations stay pending for the same owner. */
+        CommitOutcomeFailedFields: {
+            error: string;
+        };
+        /** @description A variant written by a newer version, stored unchanged. */
+        CommitOutcomeOther: {
+            other: components["schemas"]["CommitOutcomeOtherFields"];
+        };
+        /** @description A variant written by a newer version, stored unchanged. */
+        CommitOutcomeOtherFields: unknown;
+        /** @description The number of sessions by status. */
         CountsBody: {
             /** Format: int64 */
             active: number;
@@ -1816,31 +1833,31 @@ export interface components {
             archived: number;
             /**
              * Format: int64
-             * @description Of the active ones, those in which a run is going on.
+             * @description Sessions in `active` with an active run.
              */
             live: number;
             /**
              * Format: int64
-             * @description Of the active ones, those whose newest turn waits for a person.
+             * @description Sessions in `active` that need the user's attention.
              */
             needs_you: number;
             /** Format: int64 */
             trash: number;
             /**
              * Format: int32
-             * @description Days that a session stays in the trash before it is erased; 0: until it is erased by hand.
+             * @description Days before a session in the trash is deleted permanently; 0 if never.
              */
             trash_days: number;
         };
         CreateBody: {
             /**
              * Format: uuid
-             * @description The session that its author leaves behind.
+             * @description The session that this one continues from.
              */
             after?: string | null;
             /**
              * Format: uuid
-             * @description The caller's own id, so that asking again makes no second session.
+             * @description An ID chosen by the caller, so that a retry creates no second session.
              */
             id?: string | null;
             title?: string | null;
@@ -1849,7 +1866,7 @@ export interface components {
             /** Format: uuid */
             session: string;
         };
-        /** @description A token or a login, without its secret, which nobody has. */
+        /** @description An API token or a login, without its secret, which isn't stored. */
         CredentialBody: {
             /** Format: int64 */
             created_at: number;
@@ -1859,63 +1876,72 @@ export interface components {
             id: string;
             name: string;
             scope: string;
-            /** @description Whether this request was made with it. */
+            /** @description Whether this request was made with this credential. */
             this: boolean;
             /**
              * Format: int64
-             * @description To the minute.
+             * @description Accurate to the minute.
              */
             used_at?: number | null;
         };
         DefaultBody: {
-            /** @description One of the models. */
+            /** @description The name of a model. */
             name: string;
         };
-        /** @description One message on a platform. */
+        /** @description A message sent to a platform. */
         DeliveredPart: {
             /**
              * Format: int32
-             * @description How often it was about to be sent.
+             * @description The number of send attempts.
              */
             attempts: number;
-            /** @description The platform's own name of it, once it is known to have arrived. */
+            /** @description The message's ID on the platform, once its delivery is confirmed. */
             receipt?: string | null;
         };
-        /** @description An answer on its way to a chat. */
+        /** @description The delivery of an answer to a chat. */
         Delivery: {
             /** @description The first run of the answer. */
             answer: components["schemas"]["RunId"];
             before?: components["schemas"]["Brought"] | null;
             notified?: components["schemas"]["RunId"] | null;
             outcome?: components["schemas"]["DeliveryOutcome"] | null;
-            /** @description What was sent of it so far, in order. */
+            /** @description The parts sent so far, in order. */
             parts: components["schemas"]["DeliveredPart"][];
             to: components["schemas"]["FromChat"];
             turn: components["schemas"]["TurnId"];
         };
-        /** @description How a delivery ended. */
-        DeliveryOutcome: "delivered" | "doubtful" | {
-            /** @description The platform does not take it. */
-            refused: {
-                reason: string;
-            };
-        } | {
-            /** @description Nobody is to have it any more: the turn was taken back, or its author is no longer let in. */
-            withdrawn: {
-                reason: string;
-            };
-        } | {
-            /** @description A variant of a newer version, kept as it was written. */
-            other: unknown;
+        /** @description The outcome of a delivery. */
+        DeliveryOutcome: "delivered" | "doubtful" | components["schemas"]["DeliveryOutcomeRefused"] | components["schemas"]["DeliveryOutcomeWithdrawn"] | components["schemas"]["DeliveryOutcomeOther"];
+        /** @description A variant written by a newer version, stored unchanged. */
+        DeliveryOutcomeOther: {
+            other: components["schemas"]["DeliveryOutcomeOtherFields"];
         };
-        /** @description The disk that the data directory is on. */
+        /** @description A variant written by a newer version, stored unchanged. */
+        DeliveryOutcomeOtherFields: unknown;
+        /** @description The platform rejected the message. */
+        DeliveryOutcomeRefused: {
+            refused: components["schemas"]["DeliveryOutcomeRefusedFields"];
+        };
+        /** @description The platform rejected the message. */
+        DeliveryOutcomeRefusedFields: {
+            reason: string;
+        };
+        /** @description The delivery was withdrawn: the turn was undone, or the sender is no longer allowed. */
+        DeliveryOutcomeWithdrawn: {
+            withdrawn: components["schemas"]["DeliveryOutcomeWithdrawnFields"];
+        };
+        /** @description The delivery was withdrawn: the turn was undone, or the sender is no longer allowed. */
+        DeliveryOutcomeWithdrawnFields: {
+            reason: string;
+        };
+        /** @description The disk of the data directory. */
         DiskBody: {
             /** Format: int64 */
             free_bytes: number;
             /** Format: int64 */
             total_bytes: number;
         };
-        /** @description When something was last done, and to what. */
+        /** @description The last time a task ran, and its subject. */
         DoneBody: {
             about: string;
             /** Format: int64 */
@@ -1924,10 +1950,11 @@ export interface components {
         DraftBody: {
             /**
              * Format: int64
-             * @description The revision that this text replaces. If it is not the newest one, nothing is kept. Without it, the text replaces any.
+             * @description The revision that this text replaces. If it isn't the latest, nothing is saved. If omitted, the text replaces
+             *     any draft.
              */
             base?: number | null;
-            /** @description What the device calls itself, so that it knows its own words when they come back. */
+            /** @description The device's own name, so that it can recognize its own changes. */
             device: string;
             /** @description At most 256 KiB. */
             text: string;
@@ -1941,369 +1968,528 @@ export interface components {
         };
         /**
          * Format: int64
-         * @description The number of a claim; an append with an old epoch is refused.
+         * @description The number of a claim. Appends with an old epoch are rejected.
          */
         Epoch: number;
         /**
-         * @description What went wrong, as a word that programs can rely on.
+         * @description A stable, machine-readable error code.
          * @enum {string}
          */
         ErrorCode: "another_log" | "another_user" | "attachment_not_found" | "bad_model" | "bad_name" | "bad_passkey" | "bad_password" | "bad_place" | "bad_request" | "bad_setting" | "bad_tag" | "bad_title" | "beyond_end" | "busy" | "ceremony_over" | "damaged" | "doubtful" | "draft_changed" | "empty_message" | "forbidden" | "foreign_host" | "foreign_origin" | "internal" | "key_reused" | "last_owner" | "message_too_long" | "method_not_allowed" | "moved" | "name_taken" | "no_passkeys_here" | "no_such_answer" | "no_such_route" | "no_such_thing" | "no_such_turn" | "not_authorised" | "not_queued" | "not_ready" | "not_scratch" | "nothing_to_compact" | "nothing_to_continue" | "nothing_to_put_back" | "nothing_to_retry" | "nothing_to_undo" | "on_postgres" | "project_not_found" | "queue_full" | "runs_held" | "session_exists" | "session_not_found" | "set_in_environment" | "set_in_file" | "too_large" | "too_many" | "too_many_attachments" | "too_many_ids" | "too_many_models" | "too_many_projects" | "too_many_tags" | "unavailable" | "upload_not_found" | "wrong_offset";
-        /** @description One fact, past tense. The entry's `seq` is the id of the turn or run that an event makes. */
-        Event: {
-            /** @description The session began. `after` is the session that its author left behind. */
-            session_created: {
-                after?: components["schemas"]["SessionId"] | null;
-                id: components["schemas"]["SessionId"];
-                title?: string | null;
-                /** @description Whose session it is; a branch is its origin's user's. */
-                user?: components["schemas"]["UserId"];
-            };
-        } | {
-            /** @description The session began as a branch: its log is `from`'s up to `at`, then its own. */
-            session_branched: {
-                at: components["schemas"]["Seq"];
-                from: components["schemas"]["SessionId"];
-                id: components["schemas"]["SessionId"];
-            };
-        } | {
-            /** @description A person gave the session a name. */
-            session_renamed: {
-                title: string;
-            };
-        } | {
-            /** @description A model suggested a name; it holds until a person gives one. */
-            title_generated: {
-                title: string;
-            };
-        } | {
-            /** @description The session was pinned, archived or put in the trash, or taken out again. */
-            flag_set: {
-                flag: components["schemas"]["Flag"];
-                on: boolean;
-            };
-        } | {
-            /** @description The session has these tags from now on, in order, and no others. */
-            tags_set: {
-                tags: string[];
-            };
-        } | {
-            /** @description The session stands in this project from now on, or in none. */
-            project_set: {
-                project?: components["schemas"]["ProjectId"] | null;
-            };
-        } | {
-            /** @description Another id leads here from now on. */
-            id_added: {
-                id: components["schemas"]["SessionId"];
-            };
-        } | {
-            /** @description An id no longer leads here; it stays used for ever. */
-            id_removed: {
-                id: components["schemas"]["SessionId"];
-            };
-        } | {
-            /** @description A message was accepted and begins turn `seq`. It waits when a run is going on. */
-            message_posted: {
-                key?: components["schemas"]["MessageKey"] | null;
-                message: components["schemas"]["Message"];
-                mode: components["schemas"]["PostMode"];
-            };
-        } | {
-            /** @description A waiting message was changed. */
-            queued_edited: {
-                message: components["schemas"]["Message"];
-                mode?: components["schemas"]["PostMode"] | null;
-                turn: components["schemas"]["TurnId"];
-            };
-        } | {
-            /** @description A waiting message was withdrawn. */
-            queued_removed: {
-                turn: components["schemas"]["TurnId"];
-            };
-        } | {
-            /** @description Stop paused the queue: the messages that wait stay until it is resumed or cleared. */
-            queue_paused: Record<string, never>;
-        } | {
-            /** @description The paused messages may run again. */
-            queue_resumed: Record<string, never>;
-        } | {
-            /** @description A waiting message went into the running run. */
-            message_steered: {
-                run: components["schemas"]["RunId"];
-                turn: components["schemas"]["TurnId"];
-            };
-        } | {
-            /** @description A new message (turn `seq`) took the place of `turn` and all after it. */
-            message_edited: {
-                /**
-                 * Format: int64
-                 * @description The number of turns that this hides. A state may no longer hold all of them.
-                 */
-                hides?: number | null;
-                key?: components["schemas"]["MessageKey"] | null;
-                message: components["schemas"]["Message"];
-                turn: components["schemas"]["TurnId"];
-            };
-        } | {
-            /** @description The turns from `from` on were taken back. */
-            turns_undone: {
-                from: components["schemas"]["TurnId"];
-                /**
-                 * Format: int64
-                 * @description The number of turns that this hides. A state may no longer hold all of them.
-                 */
-                hides?: number | null;
-            };
-        } | {
-            /** @description The turns taken back last were put back. */
-            turns_put_back: {
-                from: components["schemas"]["TurnId"];
-            };
-        } | {
-            /** @description Every turn was taken out of sight. */
-            session_cleared: Record<string, never>;
-        } | {
-            /** @description Another of a turn's answers was chosen. */
-            answer_chosen: {
-                run: components["schemas"]["RunId"];
-                turn: components["schemas"]["TurnId"];
-            };
-        } | {
-            /** @description A run (`seq`) began to work on a turn; `spool` is the slot that catches its output in an outage. */
-            run_started: {
-                cause: components["schemas"]["RunCause"];
-                spool?: components["schemas"]["SlotNo"] | null;
-                turn: components["schemas"]["TurnId"];
-            };
-        } | {
+        /** @description An event in a session's log. If it creates a turn or run, the entry's `seq` is its ID. */
+        Event: components["schemas"]["EventSessionCreated"] | components["schemas"]["EventSessionBranched"] | components["schemas"]["EventSessionRenamed"] | components["schemas"]["EventTitleGenerated"] | components["schemas"]["EventFlagSet"] | components["schemas"]["EventTagsSet"] | components["schemas"]["EventProjectSet"] | components["schemas"]["EventIdAdded"] | components["schemas"]["EventIdRemoved"] | components["schemas"]["EventMessagePosted"] | components["schemas"]["EventQueuedEdited"] | components["schemas"]["EventQueuedRemoved"] | components["schemas"]["EventQueuePaused"] | components["schemas"]["EventQueueResumed"] | components["schemas"]["EventMessageSteered"] | components["schemas"]["EventMessageEdited"] | components["schemas"]["EventTurnsUndone"] | components["schemas"]["EventTurnsPutBack"] | components["schemas"]["EventSessionCleared"] | components["schemas"]["EventAnswerChosen"] | components["schemas"]["EventRunStarted"] | components["schemas"]["EventStepStarted"] | components["schemas"]["EventTextAdded"] | components["schemas"]["EventReasoningAdded"] | components["schemas"]["EventCallDrafted"] | components["schemas"]["EventCallAsked"] | components["schemas"]["EventCallFinished"] | components["schemas"]["EventUsageReported"] | components["schemas"]["EventProviderPartAdded"] | components["schemas"]["EventRetryScheduled"] | components["schemas"]["EventRequestBilled"] | components["schemas"]["EventRunEnded"] | components["schemas"]["EventRecoveryAttempted"] | components["schemas"]["EventRecoverySettled"] | components["schemas"]["EventContextCompacted"] | components["schemas"]["EventEntriesSetAside"] | components["schemas"]["EventResumeMarked"] | components["schemas"]["EventResumeCleared"] | components["schemas"]["EventMemoryOwnerSet"] | components["schemas"]["EventMemoryReassigned"] | components["schemas"]["EventMemoryCommitStarted"] | components["schemas"]["EventMemoryCommitAccepted"] | components["schemas"]["EventMemoryCommitEnded"] | components["schemas"]["EventDeliveryOwed"] | components["schemas"]["EventDeliveryAttempted"] | components["schemas"]["EventDeliveryUnsent"] | components["schemas"]["EventPartDelivered"] | components["schemas"]["EventChatNotified"] | components["schemas"]["EventDeliveryEnded"];
+        /** @description Another of a turn's answers was chosen. */
+        EventAnswerChosen: {
+            answer_chosen: components["schemas"]["EventAnswerChosenFields"];
+        };
+        /** @description Another of a turn's answers was chosen. */
+        EventAnswerChosenFields: {
+            run: components["schemas"]["RunId"];
+            turn: components["schemas"]["TurnId"];
+        };
+        /** @description The model requested a tool call. The tool starts only after this is durable. */
+        EventCallAsked: {
+            call_asked: components["schemas"]["EventCallAskedFields"];
+        };
+        /** @description The model requested a tool call. The tool starts only after this is durable. */
+        EventCallAskedFields: {
+            arguments: string;
+            call: components["schemas"]["CallNo"];
+            /** @description The provider's ID for the call, sent back with its result. */
+            provider_call?: string | null;
+            run: components["schemas"]["RunId"];
+            tool: string;
+        };
+        /** @description A piece of a tool call's arguments arrived; the call is not complete yet. */
+        EventCallDrafted: {
+            call_drafted: components["schemas"]["EventCallDraftedFields"];
+        };
+        /** @description A piece of a tool call's arguments arrived; the call is not complete yet. */
+        EventCallDraftedFields: {
+            arguments: string;
+            call: components["schemas"]["CallNo"];
+            run: components["schemas"]["RunId"];
+            tool: string;
+        };
+        /** @description A tool call ended. */
+        EventCallFinished: {
+            call_finished: components["schemas"]["EventCallFinishedFields"];
+        };
+        /** @description A tool call ended. */
+        EventCallFinishedFields: {
+            call: components["schemas"]["CallNo"];
+            outcome: components["schemas"]["Outcome"];
+            run: components["schemas"]["RunId"];
+        };
+        /** @description The chat was notified that `run` resumes the answer after an interruption. */
+        EventChatNotified: {
+            chat_notified: components["schemas"]["EventChatNotifiedFields"];
+        };
+        /** @description The chat was notified that `run` resumes the answer after an interruption. */
+        EventChatNotifiedFields: {
+            answer: components["schemas"]["RunId"];
+            run: components["schemas"]["RunId"];
+        };
+        /** @description The model reads `summary` instead of all turns up to and including `through`. */
+        EventContextCompacted: {
+            context_compacted: components["schemas"]["EventContextCompactedFields"];
+        };
+        /** @description The model reads `summary` instead of all turns up to and including `through`. */
+        EventContextCompactedFields: {
+            summary: string;
+            through: components["schemas"]["TurnId"];
+        };
+        /** @description A part of the answer is about to be sent. If no receipt follows, it may have been delivered. */
+        EventDeliveryAttempted: {
+            delivery_attempted: components["schemas"]["EventDeliveryAttemptedFields"];
+        };
+        /** @description A part of the answer is about to be sent. If no receipt follows, it may have been delivered. */
+        EventDeliveryAttemptedFields: {
+            answer: components["schemas"]["RunId"];
+            /** Format: int32 */
+            part: number;
+        };
+        /** @description The delivery ended. It resumes only if the answer continues. */
+        EventDeliveryEnded: {
+            delivery_ended: components["schemas"]["EventDeliveryEndedFields"];
+        };
+        /** @description The delivery ended. It resumes only if the answer continues. */
+        EventDeliveryEndedFields: {
+            answer: components["schemas"]["RunId"];
+            outcome: components["schemas"]["DeliveryOutcome"];
+        };
+        /** @description The answer that starts with run `answer` is to be delivered to the chat that the message came from. */
+        EventDeliveryOwed: {
+            delivery_owed: components["schemas"]["EventDeliveryOwedFields"];
+        };
+        /** @description The answer that starts with run `answer` is to be delivered to the chat that the message came from. */
+        EventDeliveryOwedFields: {
+            answer: components["schemas"]["RunId"];
+            to: components["schemas"]["FromChat"];
+            turn: components["schemas"]["TurnId"];
+        };
+        /** @description The part about to be sent was not delivered. */
+        EventDeliveryUnsent: {
+            delivery_unsent: components["schemas"]["EventDeliveryUnsentFields"];
+        };
+        /** @description The part about to be sent was not delivered. */
+        EventDeliveryUnsentFields: {
+            answer: components["schemas"]["RunId"];
+            /** Format: int32 */
+            part: number;
+        };
+        /** @description An operator set aside at least `count` damaged entries that followed the previous one. */
+        EventEntriesSetAside: {
+            entries_set_aside: components["schemas"]["EventEntriesSetAsideFields"];
+        };
+        /** @description An operator set aside at least `count` damaged entries that followed the previous one. */
+        EventEntriesSetAsideFields: {
+            /** Format: int64 */
+            count: number;
+        };
+        /** @description The session was pinned, archived or moved to the trash, or one of these was reversed. */
+        EventFlagSet: {
+            flag_set: components["schemas"]["EventFlagSetFields"];
+        };
+        /** @description The session was pinned, archived or moved to the trash, or one of these was reversed. */
+        EventFlagSetFields: {
+            flag: components["schemas"]["Flag"];
+            on: boolean;
+        };
+        /** @description An ID was added to the session. */
+        EventIdAdded: {
+            id_added: components["schemas"]["EventIdAddedFields"];
+        };
+        /** @description An ID was added to the session. */
+        EventIdAddedFields: {
+            id: components["schemas"]["SessionId"];
+        };
+        /** @description An ID was removed from the session. It is never reused. */
+        EventIdRemoved: {
+            id_removed: components["schemas"]["EventIdRemovedFields"];
+        };
+        /** @description An ID was removed from the session. It is never reused. */
+        EventIdRemovedFields: {
+            id: components["schemas"]["SessionId"];
+        };
+        /** @description The provider accepted the commit and is processing it; it is not complete yet. */
+        EventMemoryCommitAccepted: {
+            memory_commit_accepted: components["schemas"]["EventMemoryCommitAcceptedFields"];
+        };
+        /** @description The provider accepted the commit and is processing it; it is not complete yet. */
+        EventMemoryCommitAcceptedFields: {
+            commit: components["schemas"]["Seq"];
+            task: string;
+        };
+        /** @description A memory commit of generations `first` to `last` ended. */
+        EventMemoryCommitEnded: {
+            memory_commit_ended: components["schemas"]["EventMemoryCommitEndedFields"];
+        };
+        /** @description A memory commit of generations `first` to `last` ended. */
+        EventMemoryCommitEndedFields: {
+            commit: components["schemas"]["Seq"];
+            /** Format: int64 */
+            first: number;
+            /** Format: int64 */
+            last: number;
+            outcome: components["schemas"]["CommitOutcome"];
+        };
+        /** @description Memory commit `seq` of the oldest segment started. The provider is called only after this is durable. */
+        EventMemoryCommitStarted: {
+            memory_commit_started: components["schemas"]["EventMemoryCommitStartedFields"];
+        };
+        /** @description Memory commit `seq` of the oldest segment started. The provider is called only after this is durable. */
+        EventMemoryCommitStartedFields: {
+            /** Format: int64 */
+            first: number;
+            /** Format: int64 */
+            last: number;
+            owner: components["schemas"]["Owner"];
+        };
+        /** @description The owner of future completed turns was set or removed. */
+        EventMemoryOwnerSet: {
+            memory_owner_set: components["schemas"]["EventMemoryOwnerSetFields"];
+        };
+        /** @description The owner of future completed turns was set or removed. */
+        EventMemoryOwnerSetFields: {
+            owner?: components["schemas"]["Owner"] | null;
+        };
+        /** @description The pending generations `first` to `last` were reassigned to `to`. */
+        EventMemoryReassigned: {
+            memory_reassigned: components["schemas"]["EventMemoryReassignedFields"];
+        };
+        /** @description The pending generations `first` to `last` were reassigned to `to`. */
+        EventMemoryReassignedFields: {
+            /** Format: int64 */
+            first: number;
+            from?: components["schemas"]["Owner"] | null;
+            /** Format: int64 */
+            last: number;
+            to: components["schemas"]["Owner"];
+        };
+        /** @description A message was edited: turn `seq` replaces `turn` and all turns after it. */
+        EventMessageEdited: {
+            message_edited: components["schemas"]["EventMessageEditedFields"];
+        };
+        /** @description A message was edited: turn `seq` replaces `turn` and all turns after it. */
+        EventMessageEditedFields: {
             /**
-             * @description A request to the provider began. `asked_to_continue` when the model was asked to continue its own text, because
-             *     it takes no prefix: the seam is repaired when the texts are joined.
+             * Format: int64
+             * @description The number of turns hidden. The state may no longer hold all of them.
              */
-            step_started: {
-                asked_to_continue?: boolean;
-                run: components["schemas"]["RunId"];
-                /** Format: int32 */
-                step: number;
-            };
-        } | {
-            /** @description Answer text arrived, as the provider sent it. */
-            text_added: {
-                run: components["schemas"]["RunId"];
-                text: string;
-            };
-        } | {
-            /** @description Reasoning arrived. */
-            reasoning_added: {
-                run: components["schemas"]["RunId"];
-                text: string;
-            };
-        } | {
-            /** @description A piece of a call's arguments arrived; the call is not complete yet. */
-            call_drafted: {
-                arguments: string;
-                call: components["schemas"]["CallNo"];
-                run: components["schemas"]["RunId"];
-                tool: string;
-            };
-        } | {
-            /** @description The agent asks for a call. The tool starts only after this is durable. */
-            call_asked: {
-                arguments: string;
-                call: components["schemas"]["CallNo"];
-                /** @description The provider's own name of the call, sent back with its result. */
-                provider_call?: string | null;
-                run: components["schemas"]["RunId"];
-                tool: string;
-            };
-        } | {
-            /** @description A call ended. */
-            call_finished: {
-                call: components["schemas"]["CallNo"];
-                outcome: components["schemas"]["Outcome"];
-                run: components["schemas"]["RunId"];
-            };
-        } | {
-            /** @description What a step used. */
-            usage_reported: {
-                run: components["schemas"]["RunId"];
-                usage: components["schemas"]["Usage"];
-            };
-        } | {
-            /** @description A part of the answer that only its provider understands arrived. */
-            provider_part_added: {
-                part: components["schemas"]["ProviderPart"];
-                run: components["schemas"]["RunId"];
-            };
-        } | {
-            /** @description A request to the provider failed. The run sends it again in `wait_ms` milliseconds. */
-            retry_scheduled: {
-                error: string;
-                reason: components["schemas"]["RetryReason"];
-                /** @description The failed request's id at the provider. */
-                request?: string | null;
-                run: components["schemas"]["RunId"];
-                /** Format: int64 */
-                wait_ms: number;
-            };
-        } | {
-            /** @description A request for a title or a summary ended, outside of any run. Its usage counts towards `run`, which ended before. */
-            request_billed: {
-                purpose: components["schemas"]["RequestPurpose"];
-                run: components["schemas"]["RunId"];
-                turn: components["schemas"]["TurnId"];
-                usage: components["schemas"]["Usage"];
-            };
-        } | {
-            /** @description The run ended: its seal. Nothing of it follows but what was healed from its spool. */
-            run_ended: {
-                end: components["schemas"]["RunEnd"];
-                run: components["schemas"]["RunId"];
-                turn: components["schemas"]["TurnId"];
-            };
-        } | {
-            /** @description A sealed, empty journal was looked at once more. */
-            recovery_attempted: {
-                /** Format: int32 */
-                attempts: number;
-                run: components["schemas"]["RunId"];
-                turn: components["schemas"]["TurnId"];
-            };
-        } | {
-            /** @description Recovery is over; nothing of it stays open. */
-            recovery_settled: {
-                outcome: components["schemas"]["RecoveryOutcome"];
-                run: components["schemas"]["RunId"];
-                turn: components["schemas"]["TurnId"];
-            };
-        } | {
-            /** @description The model reads `summary` in place of everything up to and including turn `through`. */
-            context_compacted: {
-                summary: string;
-                through: components["schemas"]["TurnId"];
-            };
-        } | {
-            /** @description Entries that stood behind this one's predecessor were damaged and set aside by an operator. At least so many. */
-            entries_set_aside: {
-                /** Format: int64 */
-                count: number;
-            };
-        } | {
-            /** @description The next turn is told of an interruption; only a completed turn, or a clearing, takes the mark away. */
-            resume_marked: {
-                at?: components["schemas"]["Time"] | null;
-                reason: components["schemas"]["ResumeReason"];
-            };
-        } | {
-            /** @description The mark was taken away. */
-            resume_cleared: Record<string, never>;
-        } | {
-            /** @description What is completed from now on is owed to this owner, or to none. */
-            memory_owner_set: {
-                owner?: components["schemas"]["Owner"] | null;
-            };
-        } | {
-            /** @description Generations `first` to `last` are owed to `to` from now on. */
-            memory_reassigned: {
-                /** Format: int64 */
-                first: number;
-                from?: components["schemas"]["Owner"] | null;
-                /** Format: int64 */
-                last: number;
-                to: components["schemas"]["Owner"];
-            };
-        } | {
-            /** @description Commit `seq` of the oldest segment began. The provider is asked only after this is durable. */
-            memory_commit_started: {
-                /** Format: int64 */
-                first: number;
-                /** Format: int64 */
-                last: number;
-                owner: components["schemas"]["Owner"];
-            };
-        } | {
-            /** @description The provider took the commit and works on it; that is not done. */
-            memory_commit_accepted: {
-                commit: components["schemas"]["Seq"];
-                task: string;
-            };
-        } | {
-            /** @description A commit of generations `first` to `last` ended. */
-            memory_commit_ended: {
-                commit: components["schemas"]["Seq"];
-                /** Format: int64 */
-                first: number;
-                /** Format: int64 */
-                last: number;
-                outcome: components["schemas"]["CommitOutcome"];
-            };
-        } | {
-            /** @description What answers the turn from run `answer` on goes to the chat that its message came from. */
-            delivery_owed: {
-                answer: components["schemas"]["RunId"];
-                to: components["schemas"]["FromChat"];
-                turn: components["schemas"]["TurnId"];
-            };
-        } | {
-            /** @description A part of the answer is about to be sent. Without a receipt after it, it may have arrived. */
-            delivery_attempted: {
-                answer: components["schemas"]["RunId"];
-                /** Format: int32 */
-                part: number;
-            };
-        } | {
-            /** @description The part that was about to be sent surely did not arrive. */
-            delivery_unsent: {
-                answer: components["schemas"]["RunId"];
-                /** Format: int32 */
-                part: number;
-            };
-        } | {
-            /** @description A part arrived; `receipt` is the platform's own name of it. */
-            part_delivered: {
-                answer: components["schemas"]["RunId"];
-                /** Format: int32 */
-                part: number;
-                receipt: string;
-            };
-        } | {
-            /** @description The chat was told that `run` resumes the answer after an interruption. */
-            chat_notified: {
-                answer: components["schemas"]["RunId"];
-                run: components["schemas"]["RunId"];
-            };
-        } | {
-            /** @description Nothing more of the answer goes to the chat, unless it goes on. */
-            delivery_ended: {
-                answer: components["schemas"]["RunId"];
-                outcome: components["schemas"]["DeliveryOutcome"];
-            };
+            hides?: number | null;
+            key?: components["schemas"]["MessageKey"] | null;
+            message: components["schemas"]["Message"];
+            turn: components["schemas"]["TurnId"];
+        };
+        /** @description A message was accepted and starts turn `seq`. If a run is active, it is queued. */
+        EventMessagePosted: {
+            message_posted: components["schemas"]["EventMessagePostedFields"];
+        };
+        /** @description A message was accepted and starts turn `seq`. If a run is active, it is queued. */
+        EventMessagePostedFields: {
+            key?: components["schemas"]["MessageKey"] | null;
+            message: components["schemas"]["Message"];
+            mode: components["schemas"]["PostMode"];
+        };
+        /** @description A queued message entered the active run. */
+        EventMessageSteered: {
+            message_steered: components["schemas"]["EventMessageSteeredFields"];
+        };
+        /** @description A queued message entered the active run. */
+        EventMessageSteeredFields: {
+            run: components["schemas"]["RunId"];
+            turn: components["schemas"]["TurnId"];
+        };
+        /** @description A part was delivered; `receipt` is its ID on the platform. */
+        EventPartDelivered: {
+            part_delivered: components["schemas"]["EventPartDeliveredFields"];
+        };
+        /** @description A part was delivered; `receipt` is its ID on the platform. */
+        EventPartDeliveredFields: {
+            answer: components["schemas"]["RunId"];
+            /** Format: int32 */
+            part: number;
+            receipt: string;
+        };
+        /** @description The session was moved to this project, or out of its project. */
+        EventProjectSet: {
+            project_set: components["schemas"]["EventProjectSetFields"];
+        };
+        /** @description The session was moved to this project, or out of its project. */
+        EventProjectSetFields: {
+            project?: components["schemas"]["ProjectId"] | null;
+        };
+        /** @description A provider-specific part of the answer arrived. */
+        EventProviderPartAdded: {
+            provider_part_added: components["schemas"]["EventProviderPartAddedFields"];
+        };
+        /** @description A provider-specific part of the answer arrived. */
+        EventProviderPartAddedFields: {
+            part: components["schemas"]["ProviderPart"];
+            run: components["schemas"]["RunId"];
+        };
+        /** @description Stop paused the queue: queued messages wait until it is resumed or cleared. */
+        EventQueuePaused: {
+            queue_paused: components["schemas"]["EventQueuePausedFields"];
+        };
+        /** @description Stop paused the queue: queued messages wait until it is resumed or cleared. */
+        EventQueuePausedFields: Record<string, never>;
+        /** @description The queue was resumed. */
+        EventQueueResumed: {
+            queue_resumed: components["schemas"]["EventQueueResumedFields"];
+        };
+        /** @description The queue was resumed. */
+        EventQueueResumedFields: Record<string, never>;
+        /** @description A queued message was edited. */
+        EventQueuedEdited: {
+            queued_edited: components["schemas"]["EventQueuedEditedFields"];
+        };
+        /** @description A queued message was edited. */
+        EventQueuedEditedFields: {
+            message: components["schemas"]["Message"];
+            mode?: components["schemas"]["PostMode"] | null;
+            turn: components["schemas"]["TurnId"];
+        };
+        /** @description A queued message was removed. */
+        EventQueuedRemoved: {
+            queued_removed: components["schemas"]["EventQueuedRemovedFields"];
+        };
+        /** @description A queued message was removed. */
+        EventQueuedRemovedFields: {
+            turn: components["schemas"]["TurnId"];
+        };
+        /** @description Reasoning text arrived from the provider. */
+        EventReasoningAdded: {
+            reasoning_added: components["schemas"]["EventReasoningAddedFields"];
+        };
+        /** @description Reasoning text arrived from the provider. */
+        EventReasoningAddedFields: {
+            run: components["schemas"]["RunId"];
+            text: string;
+        };
+        /** @description Another attempt was made to recover output from a sealed, empty journal. */
+        EventRecoveryAttempted: {
+            recovery_attempted: components["schemas"]["EventRecoveryAttemptedFields"];
+        };
+        /** @description Another attempt was made to recover output from a sealed, empty journal. */
+        EventRecoveryAttemptedFields: {
+            /** Format: int32 */
+            attempts: number;
+            run: components["schemas"]["RunId"];
+            turn: components["schemas"]["TurnId"];
+        };
+        /** @description Recovery of the run's output ended. */
+        EventRecoverySettled: {
+            recovery_settled: components["schemas"]["EventRecoverySettledFields"];
+        };
+        /** @description Recovery of the run's output ended. */
+        EventRecoverySettledFields: {
+            outcome: components["schemas"]["RecoveryOutcome"];
+            run: components["schemas"]["RunId"];
+            turn: components["schemas"]["TurnId"];
+        };
+        /** @description A request for a title or a summary ended, outside any run. Its usage is billed to `run`, which ended earlier. */
+        EventRequestBilled: {
+            request_billed: components["schemas"]["EventRequestBilledFields"];
+        };
+        /** @description A request for a title or a summary ended, outside any run. Its usage is billed to `run`, which ended earlier. */
+        EventRequestBilledFields: {
+            purpose: components["schemas"]["RequestPurpose"];
+            run: components["schemas"]["RunId"];
+            turn: components["schemas"]["TurnId"];
+            usage: components["schemas"]["Usage"];
+        };
+        /** @description The interruption mark was cleared. */
+        EventResumeCleared: {
+            resume_cleared: components["schemas"]["EventResumeClearedFields"];
+        };
+        /** @description The interruption mark was cleared. */
+        EventResumeClearedFields: Record<string, never>;
+        /**
+         * @description The session was marked as interrupted: the model gets a note in the next turn. A completed turn or a clear
+         *     removes the mark.
+         */
+        EventResumeMarked: {
+            resume_marked: components["schemas"]["EventResumeMarkedFields"];
+        };
+        /**
+         * @description The session was marked as interrupted: the model gets a note in the next turn. A completed turn or a clear
+         *     removes the mark.
+         */
+        EventResumeMarkedFields: {
+            at?: components["schemas"]["Time"] | null;
+            reason: components["schemas"]["ResumeReason"];
+        };
+        /** @description A request to the provider failed. The run retries it in `wait_ms` milliseconds. */
+        EventRetryScheduled: {
+            retry_scheduled: components["schemas"]["EventRetryScheduledFields"];
+        };
+        /** @description A request to the provider failed. The run retries it in `wait_ms` milliseconds. */
+        EventRetryScheduledFields: {
+            error: string;
+            reason: components["schemas"]["RetryReason"];
+            /** @description The provider's ID of the failed request. */
+            request?: string | null;
+            run: components["schemas"]["RunId"];
+            /** Format: int64 */
+            wait_ms: number;
+        };
+        /** @description The run ended. Only output recovered from its spool can follow. */
+        EventRunEnded: {
+            run_ended: components["schemas"]["EventRunEndedFields"];
+        };
+        /** @description The run ended. Only output recovered from its spool can follow. */
+        EventRunEndedFields: {
+            end: components["schemas"]["RunEnd"];
+            run: components["schemas"]["RunId"];
+            turn: components["schemas"]["TurnId"];
+        };
+        /** @description Run `seq` started on a turn; `spool` is the slot that buffers its output during a storage outage. */
+        EventRunStarted: {
+            run_started: components["schemas"]["EventRunStartedFields"];
+        };
+        /** @description Run `seq` started on a turn; `spool` is the slot that buffers its output during a storage outage. */
+        EventRunStartedFields: {
+            cause: components["schemas"]["RunCause"];
+            spool?: components["schemas"]["SlotNo"] | null;
+            turn: components["schemas"]["TurnId"];
+        };
+        /** @description The session was created as a branch: its log continues the log of `from` after `at`. */
+        EventSessionBranched: {
+            session_branched: components["schemas"]["EventSessionBranchedFields"];
+        };
+        /** @description The session was created as a branch: its log continues the log of `from` after `at`. */
+        EventSessionBranchedFields: {
+            at: components["schemas"]["Seq"];
+            from: components["schemas"]["SessionId"];
+            id: components["schemas"]["SessionId"];
+        };
+        /** @description All turns were hidden. */
+        EventSessionCleared: {
+            session_cleared: components["schemas"]["EventSessionClearedFields"];
+        };
+        /** @description All turns were hidden. */
+        EventSessionClearedFields: Record<string, never>;
+        /** @description The session was created. `after` is the session that it continues from. */
+        EventSessionCreated: {
+            session_created: components["schemas"]["EventSessionCreatedFields"];
+        };
+        /** @description The session was created. `after` is the session that it continues from. */
+        EventSessionCreatedFields: {
+            after?: components["schemas"]["SessionId"] | null;
+            id: components["schemas"]["SessionId"];
+            title?: string | null;
+            /** @description The session's user. A branch belongs to its origin's user. */
+            user?: components["schemas"]["UserId"];
+        };
+        /** @description A user renamed the session. */
+        EventSessionRenamed: {
+            session_renamed: components["schemas"]["EventSessionRenamedFields"];
+        };
+        /** @description A user renamed the session. */
+        EventSessionRenamedFields: {
+            title: string;
+        };
+        /**
+         * @description A request to the provider started. `asked_to_continue` is set if the model was asked to continue its own text
+         *     because it doesn't support prefill; the seam is repaired when the texts are joined.
+         */
+        EventStepStarted: {
+            step_started: components["schemas"]["EventStepStartedFields"];
+        };
+        /**
+         * @description A request to the provider started. `asked_to_continue` is set if the model was asked to continue its own text
+         *     because it doesn't support prefill; the seam is repaired when the texts are joined.
+         */
+        EventStepStartedFields: {
+            asked_to_continue?: boolean;
+            run: components["schemas"]["RunId"];
+            /** Format: int32 */
+            step: number;
+        };
+        /** @description The session's tags were replaced by these, in order. */
+        EventTagsSet: {
+            tags_set: components["schemas"]["EventTagsSetFields"];
+        };
+        /** @description The session's tags were replaced by these, in order. */
+        EventTagsSetFields: {
+            tags: string[];
+        };
+        /** @description Answer text arrived from the provider. */
+        EventTextAdded: {
+            text_added: components["schemas"]["EventTextAddedFields"];
+        };
+        /** @description Answer text arrived from the provider. */
+        EventTextAddedFields: {
+            run: components["schemas"]["RunId"];
+            text: string;
+        };
+        /** @description A model generated a title, which applies until a user sets one. */
+        EventTitleGenerated: {
+            title_generated: components["schemas"]["EventTitleGeneratedFields"];
+        };
+        /** @description A model generated a title, which applies until a user sets one. */
+        EventTitleGeneratedFields: {
+            title: string;
+        };
+        /** @description The turns undone last were redone. */
+        EventTurnsPutBack: {
+            turns_put_back: components["schemas"]["EventTurnsPutBackFields"];
+        };
+        /** @description The turns undone last were redone. */
+        EventTurnsPutBackFields: {
+            from: components["schemas"]["TurnId"];
+        };
+        /** @description The turns from `from` on were undone. */
+        EventTurnsUndone: {
+            turns_undone: components["schemas"]["EventTurnsUndoneFields"];
+        };
+        /** @description The turns from `from` on were undone. */
+        EventTurnsUndoneFields: {
+            from: components["schemas"]["TurnId"];
+            /**
+             * Format: int64
+             * @description The number of turns hidden. The state may no longer hold all of them.
+             */
+            hides?: number | null;
+        };
+        /** @description A step's usage was reported. */
+        EventUsageReported: {
+            usage_reported: components["schemas"]["EventUsageReportedFields"];
+        };
+        /** @description A step's usage was reported. */
+        EventUsageReportedFields: {
+            run: components["schemas"]["RunId"];
+            usage: components["schemas"]["Usage"];
         };
         FinishPasskeyBody: {
             /** Format: uuid */
             ceremony: string;
-            /** @description What `navigator.credentials.get` gave, as its `toJSON` writes it. */
+            /** @description The result of `navigator.credentials.get`, as its `toJSON` returns it. */
             credential: Record<string, never>;
         };
-        /** @description A mark on the session as a whole. */
-        Flag: "pinned" | "archived" | "trashed" | {
-            /** @description A variant of a newer version, kept as it was written. */
-            other: unknown;
+        /** @description A session flag. */
+        Flag: "pinned" | "archived" | "trashed" | components["schemas"]["FlagOther"];
+        /** @description A variant written by a newer version, stored unchanged. */
+        FlagOther: {
+            other: components["schemas"]["FlagOtherFields"];
         };
-        /** @description A name, a message or an answer with all the words. */
+        /** @description A variant written by a newer version, stored unchanged. */
+        FlagOtherFields: unknown;
+        /** @description A title, message or answer that contains all the words. */
         FoundBody: {
             archived: boolean;
             /**
              * Format: int64
-             * @description When the text was first complete.
+             * @description The time when the text was first complete.
              */
             at: number;
-            /** @description What stands around the words; the first 40 hits have it. */
+            /** @description The text around the words. Only the first 40 hits have it. */
             excerpt: components["schemas"]["Stretch"][];
             /**
              * Format: int64
-             * @description The run whose answer it is; none for a message and a name.
+             * @description The run that wrote the answer; null for messages and titles.
              */
             run?: number | null;
             /** Format: uuid */
@@ -2312,33 +2498,33 @@ export interface components {
             trashed: boolean;
             /**
              * Format: int64
-             * @description None for a session's name.
+             * @description The turn; null for a session's title.
              */
             turn?: number | null;
         };
-        /** @description Where a message came from, when that was a chat, and so where its answer goes. */
+        /** @description The chat that a message came from, and that its answer goes to. */
         FromChat: {
-            /** @description The chat, by its stored key. */
+            /** @description The chat's key. */
             chat: string;
-            /** @description The platform's own name of the message. */
+            /** @description The message's ID on the platform. */
             message: string;
-            /** @description Who said it, by the platform's own id. */
+            /** @description The sender's ID on the platform. */
             peer: string;
-            /** @description What others see of them there. Anybody can choose any. */
+            /** @description The sender's display name on the platform. Users can choose any name. */
             sender?: string | null;
         };
         GatewayBody: {
             peers: components["schemas"]["PeerBody"][];
             platforms: components["schemas"]["PlatformBody"][];
-            /** @description Strangers who wait to be let in. */
+            /** @description Senders who wait for approval. */
             strangers: components["schemas"]["StrangerBody"][];
             /**
              * Format: int64
-             * @description Sessions that owe an answer to a chat.
+             * @description The number of sessions with answers not yet delivered to a chat.
              */
             undelivered: number;
         };
-        /** @description A link of the chain: the first 16 bytes of SHA-256 over the predecessor's link and this entry. */
+        /** @description A link of the hash chain: the first 16 bytes of the SHA-256 over the previous link and this entry. */
         Hash: number[];
         Healthy: {
             status: string;
@@ -2346,64 +2532,67 @@ export interface components {
         IdAsked: {
             /**
              * Format: uuid
-             * @description An id that no session has.
+             * @description An ID not used by any session.
              */
             id: string;
         };
         IdsBody: {
-            /** @description The ids that lead to the session, the oldest first. */
+            /** @description The session's IDs, oldest first. */
             ids: string[];
         };
-        /** @description What took a run's worker away. */
-        InterruptReason: "crash" | "shutdown_timeout" | "restart_timeout" | "spool_full" | "lost_node" | {
-            /** @description A variant of a newer version, kept as it was written. */
-            other: unknown;
+        /** @description Why a run was interrupted. */
+        InterruptReason: "crash" | "shutdown_timeout" | "restart_timeout" | "spool_full" | "lost_node" | components["schemas"]["InterruptReasonOther"];
+        /** @description A variant written by a newer version, stored unchanged. */
+        InterruptReasonOther: {
+            other: components["schemas"]["InterruptReasonOtherFields"];
         };
-        /** @description Where an earlier run of an answer ended before it was done. */
+        /** @description A variant written by a newer version, stored unchanged. */
+        InterruptReasonOtherFields: unknown;
+        /** @description The point where an earlier run of an answer ended prematurely. */
         Interruption: {
             marker: components["schemas"]["Marker"];
-            /** @description Characters of that part's text before it; 0 for a call or a message. */
+            /** @description Characters of the part's text before the interruption; 0 for a call or a message. */
             offset: number;
             /** @description Index of the part in which, or after which, the run ended. */
             part: number;
         };
-        /** @description It is durable. */
+        /** @description Acknowledges a durable change. */
         Kept: {
             /**
              * Format: int64
-             * @description The run that it started.
+             * @description The run that the change started.
              */
             run?: number | null;
             /**
              * Format: int64
-             * @description The end of the log that holds it.
+             * @description The sequence number of the log's last entry after the change.
              */
             seq: number;
             /**
              * Format: int64
-             * @description The turn that it made or concerned.
+             * @description The turn that the change created or affected.
              */
             turn?: number | null;
         };
         KeptBlob: {
-            /** @description The SHA-256 of the bytes: what a message names. */
+            /** @description The SHA-256 of the bytes. Messages refer to the file by it. */
             blob: string;
             /** Format: int64 */
             size_bytes: number;
         };
-        /** @description What a session owes. */
+        /** @description A session's pending memory commits. */
         Ledger: {
             commit?: components["schemas"]["Commit"] | null;
             /**
              * Format: int64
-             * @description Completed turns so far.
+             * @description The number of completed turns.
              */
             generation: number;
             owner?: components["schemas"]["Owner"] | null;
-            /** @description What is owed, oldest first. */
+            /** @description Pending generations, oldest first. */
             segments: components["schemas"]["Segment"][];
         };
-        /** @description One line of the list of sessions. Times are microseconds since 1970. */
+        /** @description A row in the list of sessions. Times are in microseconds since 1970. */
         Line: {
             /** Format: int64 */
             active_at: number;
@@ -2414,17 +2603,18 @@ export interface components {
             pinned: boolean;
             /**
              * Format: uuid
-             * @description The project that it stands in.
+             * @description The session's project.
              */
             project?: string | null;
             /**
              * Format: int64
-             * @description The run that is going on.
+             * @description The active run.
              */
             run?: number | null;
             /**
              * Format: int64
-             * @description The end of the log that it was read from, in a feed; of two lines the one with the higher is true.
+             * @description In a feed, the sequence number the row reflects. Of two rows for a session, the one with the higher number is
+             *     newer.
              */
             seq?: number | null;
             /** Format: uuid */
@@ -2434,60 +2624,60 @@ export interface components {
             trashed: boolean;
             /**
              * Format: int64
-             * @description Since when it is in the trash.
+             * @description When the session was moved to the trash.
              */
             trashed_at?: number | null;
         };
-        /** @description Where a log ends, or a reader stands: what the next entry must follow. */
+        /** @description A position in a log: the entry that the next one must follow. */
         Link: {
             epoch: components["schemas"]["Epoch"];
             hash: components["schemas"]["Hash"];
             seq: components["schemas"]["Seq"];
         };
-        /** @description A page of the list, latest activity first. */
+        /** @description A page of the session list, latest activity first. */
         ListBody: {
-            /** @description Where the next page begins; none at the end. */
+            /** @description The `before` of the next page; null on the last page. */
             next?: string | null;
             sessions: components["schemas"]["Line"][];
         };
-        /** @description A model that a provider offers. */
+        /** @description A model in a provider's list. */
         ListedModel: {
             /**
              * Format: double
-             * @description The price per million input tokens; none if unknown.
+             * @description The price per million input tokens; null if unknown.
              */
             input_price?: number | null;
             /** @description The provider's name for the model. */
             model: string;
             /** Format: double */
             output_price?: number | null;
-            /** @description The date of the prices if they are the catalog's, as YYYY-MM-DD. */
+            /** @description The date of the prices, as YYYY-MM-DD, if they come from the built-in catalog. */
             prices_as_of?: string | null;
-            /** @description Whether it continues an answer from its beginning: llama.cpp does. */
+            /** @description Whether the model can continue a partial answer (prefill), as with llama.cpp. */
             takes_prefix: boolean;
             /**
              * Format: int64
-             * @description The context window in tokens, input and output together; none if unknown.
+             * @description The context window in tokens, input and output together; null if unknown.
              */
             window_tokens?: number | null;
         };
-        /** @description Some lines of a session's log, newest first. */
+        /** @description A page of a session's log, newest first. */
         LogBody: {
             entries: components["schemas"]["LogLine"][];
             /**
              * Format: int64
-             * @description `before` for what is older; none when there is nothing.
+             * @description The `before` of the next, older page; null if there is none.
              */
             next?: number | null;
         };
-        /** @description An entry as it stands in the log, or pieces of an answer put together. */
+        /** @description A log entry, or consecutive pieces of an answer combined into one line. */
         LogLine: {
             /**
              * Format: int64
-             * @description The claim under which it was written: it rises when a server takes the session up.
+             * @description The claim that the entry was written under. It increases each time a server opens the session for writing.
              */
             epoch: number;
-            /** @description As in the events of a session, or `streamed` with `run`, `entries` and `characters`. */
+            /** @description The event as in a session's event stream, or `streamed` with `run`, `entries` and `characters`. */
             event: Record<string, never>;
             /** Format: int64 */
             seq: number;
@@ -2495,7 +2685,7 @@ export interface components {
             time: number;
             /**
              * Format: int64
-             * @description The last of the pieces, and when it came.
+             * @description The last combined piece, and its time.
              */
             until_seq?: number | null;
             /** Format: int64 */
@@ -2511,21 +2701,21 @@ export interface components {
         MakeBody: {
             /**
              * Format: uuid
-             * @description The caller's own id, so that asking again makes no second project.
+             * @description An ID chosen by the caller, so that a retry creates no second project.
              */
             id?: string | null;
             /** @description 1 to 100 visible characters. */
             name: string;
         };
-        /** @description Why a run did not complete. */
+        /** @description Explains why a run did not complete. */
         Marker: {
             at: components["schemas"]["Time"];
             /**
              * Format: int32
-             * @description Looks at a sealed, empty journal so far; only while recovering.
+             * @description The number of attempts to recover output so far; only while recovering.
              */
             attempts?: number | null;
-            /** @description The device on which it was stopped. */
+            /** @description The device that stopped the run. */
             device?: string | null;
             first_seen?: components["schemas"]["Time"] | null;
             kind: components["schemas"]["MarkerKind"];
@@ -2540,71 +2730,71 @@ export interface components {
         MarkerKind: "stopped" | "failed" | "interrupted" | "recovering" | "recovered" | "output_limit" | "other";
         MeBody: components["schemas"]["UserBody"] & {
             has_password: boolean;
-            /** @description How many there are. */
+            /** @description The number of passkeys. */
             passkeys: number;
-            /** @description What this request's credential allows. */
+            /** @description The scope of this request's credential. */
             scope: string;
         };
-        /** @description What a person said: text and attachments, and who is to answer. */
+        /** @description A user's message: text, attachments and the model to answer it. */
         Message: {
             attachments?: components["schemas"]["Attachment"][];
-            /** @description Which of its author's devices or programs it came from, as the server calls it. */
+            /** @description The device or program that the message was sent from, as named by the server. */
             device?: string | null;
             from?: components["schemas"]["FromChat"] | null;
-            /** @description The model that is asked, by the name that it has here; the server's first one if none is named. */
+            /** @description The name of the model to use; if omitted, the project's or server's default. */
             model?: string | null;
             text: string;
         };
-        /** @description What a person says. */
+        /** @description A user's message. */
         MessageBody: {
             attachments?: components["schemas"]["AttachmentBody"][];
-            /** @description The model to ask, by its name in `GET /models`; the first one there if left out. */
+            /** @description The model to use, by its name in `GET /models`. If omitted, the project's model or the default model. */
             model?: string | null;
             text?: string;
         };
-        /** @description The caller's idempotency key: the same key and body give the same answer, without expiry. */
+        /** @description The caller's idempotency key: the same key and body return the same result. It doesn't expire. */
         MessageKey: string;
         /**
-         * @description What a message does when a run is going on.
+         * @description How a message is handled while a run is active.
          * @enum {string}
          */
         Mode: "queue" | "steer" | "interrupt";
         ModelBody: {
-            /** @description Whether PDFs in attachments are sent to it. Otherwise it gets only their names. */
+            /** @description Whether PDFs in attachments are sent to the model. Otherwise, it gets only their names. */
             documents: boolean;
-            /** @description Where it is named. */
+            /** @description Where the model is defined. */
             from: components["schemas"]["NamedIn"];
-            /** @description Whether it is asked with a key. The key itself is never shown. */
+            /** @description Whether the model has an API key. The key itself is never shown. */
             has_key: boolean;
-            /** @description What the provider calls it. */
+            /** @description The provider's ID for the model. */
             model: string;
             name: string;
             options?: components["schemas"]["ModelOptions"] | null;
             /**
              * Format: int32
-             * @description Tokens that one answer may have.
+             * @description The maximum number of output tokens in one answer.
              */
             output_tokens_max: number;
-            /** @description Whether pictures in attachments are sent to it. Otherwise it gets only their names. */
+            /** @description Whether pictures in attachments are sent to the model. Otherwise, it gets only their names. */
             pictures: boolean;
             /** @description The wire format. */
             provider: components["schemas"]["ProviderConfig"];
-            /** @description Whether it goes on from the beginning of an answer. */
+            /** @description Whether the model can continue a partial answer (prefill). */
             takes_prefix: boolean;
-            /** @description Whether it is offered tools. */
+            /** @description Whether the model gets tools. */
             tools: boolean;
-            /** @description The API's base URL; for owners. */
+            /** @description The API's base URL. Shown to owners only. */
             url?: string | null;
             /**
              * Format: int64
-             * @description Tokens that it reads and says together.
+             * @description The context window in tokens, input and output together.
              */
             window_tokens: number;
         };
-        /** @description Options of a model that owners set while the server runs. A field that is left out keeps its default. */
+        /** @description A model's options, set by owners at runtime. An omitted field keeps its default. */
         ModelOptions: {
             /**
-             * @description Overrides of what is known about the model; docs/configuration.md lists the fields.
+             * @description Overrides of the model's known capabilities; docs/configuration.md lists the fields.
              * @default {}
              */
             accepts: {
@@ -2667,43 +2857,43 @@ export interface components {
             silence_seconds: number | null;
         };
         ModelsBody: {
-            /** @description The first one is asked, unless a message or the project of its session names another. */
+            /** @description The models. The first one is the default; messages and projects can choose another. */
             models: components["schemas"]["ModelBody"][];
         };
         /**
-         * @description Where a model is named.
+         * @description Where a model is defined.
          * @enum {string}
          */
         NamedIn: "file" | "settings";
         /**
-         * @description Why a session waits for a person.
+         * @description Why a session needs the user's attention.
          * @enum {string}
          */
         Need: "failed" | "interrupted";
         NewModel: {
             /**
-             * @description It is never shown again. Left out, the one that is kept goes on, as long as the address leads to the same place;
-             *     an empty one removes it.
+             * @description The API key. It is never returned. If omitted, the saved key stays, provided the URL leads to the same place; an
+             *     empty one removes it.
              */
             key?: string | null;
-            /** @description What the provider calls it. */
+            /** @description The provider's ID for the model. */
             model: string;
             options?: components["schemas"]["ModelOptions"] | null;
             /**
              * Format: int32
-             * @description If left out, at most 32,768 for a known model and 4,096 for any other, and at most a quarter of the window.
+             * @description If omitted, at most 32,768 for a known model and 4,096 for any other, and at most a quarter of the window.
              */
             output_tokens_max?: number | null;
             provider: components["schemas"]["ProviderConfig"];
-            /** @description No, if left out. */
+            /** @description False if omitted. */
             takes_prefix?: boolean | null;
-            /** @description If left out, false for a known model without tools, otherwise true. */
+            /** @description If omitted, false for a known model without tool support, otherwise true. */
             tools?: boolean | null;
             /** @description The API's base URL, for example `https://api.openai.com/v1`. */
             url: string;
             /**
              * Format: int64
-             * @description If left out, the window of a known model, otherwise 32,768.
+             * @description If omitted, the window of a known model, otherwise 32,768.
              */
             window_tokens?: number | null;
         };
@@ -2714,18 +2904,18 @@ export interface components {
         NewPasskeyBody: {
             /** Format: uuid */
             ceremony: string;
-            /** @description What `navigator.credentials.create` gave, as its `toJSON` writes it. */
+            /** @description The result of `navigator.credentials.create`, as its `toJSON` returns it. */
             credential: Record<string, never>;
-            /** @description What one calls it. */
+            /** @description The passkey's display name. */
             name: string;
         };
         NewSecret: {
-            /** @description It is never shown again. */
+            /** @description The secret's value. It is never returned. */
             secret: string;
         };
-        /** @description A share with its secret, which is shown this once. */
+        /** @description A new share link with its secret, which is returned only here. */
         NewShare: {
-            /** @description `GET /shared/{secret}` shows the session. */
+            /** @description The secret for `GET /shared/{secret}`. */
             secret: string;
             /** Format: uuid */
             share: string;
@@ -2733,16 +2923,16 @@ export interface components {
         NewToken: {
             /** Format: uuid */
             id: string;
-            /** @description Shown this once. */
+            /** @description The token's secret, returned only here. */
             token: string;
         };
         NewTokenBody: {
             /**
              * Format: int32
-             * @description Left out: until it is revoked.
+             * @description Days until the token expires. If omitted, it never expires.
              */
             days?: number | null;
-            /** @description What it is for. */
+            /** @description A name that says what the token is for. */
             name: string;
             scope?: components["schemas"]["ScopeName"];
         };
@@ -2752,67 +2942,79 @@ export interface components {
         };
         NewUserBody: {
             name: string;
-            /** @description Left out: no login until there is one. */
+            /** @description If omitted, the user can't sign in with a password until one is set. */
             password?: string | null;
             role: components["schemas"]["RoleName"];
         };
         OfferBody: {
             models: components["schemas"]["ListedModel"][];
-            /** @description The reason that there are no models, to show to people. */
+            /** @description Why there are no models, as a sentence for people. */
             told?: string | null;
         };
         OfferQuery: {
-            /** @description The key to ask with; none if left out. */
+            /** @description The API key to use; none if omitted. */
             key?: string | null;
-            /** @description A configured model whose key and options are used, if its address has the same scheme, host and port. A sent `key` takes precedence. */
+            /**
+             * @description A configured model whose key and options are used, if its URL has the same scheme, host and port. `key` takes
+             *     precedence.
+             */
             name?: string | null;
             provider: components["schemas"]["ProviderConfig"];
             /** @description The API's base URL. */
             url: string;
         };
-        /** @description How a call ended. */
+        /** @description The outcome of a tool call. */
         Outcome: {
             content: string;
             status: components["schemas"]["CallStatus"];
         };
-        /** @description Completed turns that wait to be taken into memory. */
+        /** @description Completed turns waiting to be committed to memory. */
         OwedView: {
-            /** @description Why they were not taken when they were offered last. */
+            /** @description Why the last commit attempt failed. */
             error?: string | null;
-            /** @description Who takes them. */
+            /** @description The memory owner. */
             owner: components["schemas"]["Owner"];
             /** Format: int64 */
             turns: number;
         };
         /**
-         * @description Who is owed memory of completed turns: provider, account and agent instance, from which the live handle can be made
-         *     again at any time.
+         * @description The owner of memory for completed turns: a provider, account and agent instance, from which the connection can be
+         *     re-established at any time.
          */
         Owner: string;
         PageBody: {
             /** @description Oldest first. */
             turns: components["schemas"]["TurnView"][];
         };
-        /** @description One piece of an answer. */
-        Part: {
-            text: string;
-        } | {
-            reasoning: string;
-        } | {
-            call: {
-                arguments: string;
-                call: components["schemas"]["CallNo"];
-                result?: string | null;
-                state: components["schemas"]["CallProgress"];
-                tool: string;
-            };
-        } | {
-            /** @description A message that went into the run. */
-            steered: {
-                message: components["schemas"]["Message"];
-                turn: components["schemas"]["TurnId"];
-            };
+        /** @description A part of an answer. */
+        Part: components["schemas"]["PartText"] | components["schemas"]["PartReasoning"] | components["schemas"]["PartCall"] | components["schemas"]["PartSteered"];
+        PartCall: {
+            call: components["schemas"]["PartCallFields"];
         };
+        PartCallFields: {
+            arguments: string;
+            call: components["schemas"]["CallNo"];
+            result?: string | null;
+            state: components["schemas"]["CallProgress"];
+            tool: string;
+        };
+        PartReasoning: {
+            reasoning: components["schemas"]["PartReasoningFields"];
+        };
+        PartReasoningFields: string;
+        /** @description A message that entered the active run. */
+        PartSteered: {
+            steered: components["schemas"]["PartSteeredFields"];
+        };
+        /** @description A message that entered the active run. */
+        PartSteeredFields: {
+            message: components["schemas"]["Message"];
+            turn: components["schemas"]["TurnId"];
+        };
+        PartText: {
+            text: components["schemas"]["PartTextFields"];
+        };
+        PartTextFields: string;
         PasskeyBody: {
             /** Format: int64 */
             created_at: number;
@@ -2827,61 +3029,69 @@ export interface components {
         };
         PasswordBody: {
             new: string;
-            /** @description The password until now; left out when there is none yet. */
+            /** @description The current password; omitted if there is none yet. */
             old?: string | null;
         };
         PeerBody: {
             name: string;
-            /** @description The platform's own id of them. */
+            /** @description The sender's ID on the platform. */
             peer: string;
             platform: string;
             /** Format: int64 */
             since: number;
             /**
              * Format: uuid
-             * @description In whose sessions they speak.
+             * @description The user whose sessions receive the sender's messages.
              */
             user: string;
         };
         /** @description A piece of a run's output. */
-        Piece: {
-            text: string;
-        } | {
-            reasoning: string;
-        } | {
+        Piece: components["schemas"]["PieceText"] | components["schemas"]["PieceReasoning"] | components["schemas"]["PieceCall"] | components["schemas"]["PieceSteered"];
+        PieceCall: {
             call: components["schemas"]["Call"];
-        } | {
-            /** @description A message that went into the run. */
-            steered: {
-                message: components["schemas"]["Message"];
-                turn: components["schemas"]["TurnId"];
-            };
         };
-        /** @description A provider's part and its place in a run's output. It belongs to the step that ended when it arrived. */
+        PieceReasoning: {
+            reasoning: components["schemas"]["PieceReasoningFields"];
+        };
+        PieceReasoningFields: string;
+        /** @description A message that entered the active run. */
+        PieceSteered: {
+            steered: components["schemas"]["PieceSteeredFields"];
+        };
+        /** @description A message that entered the active run. */
+        PieceSteeredFields: {
+            message: components["schemas"]["Message"];
+            turn: components["schemas"]["TurnId"];
+        };
+        PieceText: {
+            text: components["schemas"]["PieceTextFields"];
+        };
+        PieceTextFields: string;
+        /** @description A provider-specific part and its position in a run's output. It belongs to the step that ended when it arrived. */
         PlacedPart: {
             part: components["schemas"]["ProviderPart"];
-            /** @description The number of pieces that arrived before it. */
+            /** @description The number of pieces that arrived before the part. */
             pieces_before: number;
         };
         PlatformBody: {
             /** @description `matrix`, `telegram` or `webhook`. */
             kind: string;
             name: string;
-            /** @description Why it does not receive. */
+            /** @description Why the platform isn't receiving. */
             reason?: string | null;
             /**
              * Format: int64
-             * @description Events of people who are let in, since the start.
+             * @description Events received from allowed senders since the server started.
              */
             received: number;
             /**
              * Format: int64
-             * @description Messages that were sent again because it is not known whether they arrived, since the start.
+             * @description Messages sent again since the server started, because their delivery was uncertain.
              */
             repeated: number;
             /**
              * Format: int64
-             * @description Messages that arrived, since the start.
+             * @description Messages delivered since the server started.
              */
             sent: number;
             /** @description `starting`, `receiving`, `away`, `elsewhere` or `unauthorized`. */
@@ -2891,27 +3101,30 @@ export interface components {
         PostBody: {
             attachments?: components["schemas"]["AttachmentBody"][];
             mode?: components["schemas"]["Mode"];
-            /** @description The model to ask, by its name in `GET /models`; the first one there if left out. */
+            /** @description The model to use, by its name in `GET /models`. If omitted, the project's model or the default model. */
             model?: string | null;
             text?: string;
         };
-        /** @description What a message does when a run is going on. */
-        PostMode: "queue" | "steer" | "interrupt" | {
-            /** @description A variant of a newer version, kept as it was written. */
-            other: unknown;
+        /** @description How a message is handled while a run is active. */
+        PostMode: "queue" | "steer" | "interrupt" | components["schemas"]["PostModeOther"];
+        /** @description A variant written by a newer version, stored unchanged. */
+        PostModeOther: {
+            other: components["schemas"]["PostModeOtherFields"];
         };
+        /** @description A variant written by a newer version, stored unchanged. */
+        PostModeOtherFields: unknown;
         PreferencesBody: {
             busy: components["schemas"]["BusyName"];
-            /** @description Whether the first steps were shown. */
+            /** @description Whether onboarding is complete. */
             first_run_done: boolean;
-            /** @description As browsers name it, for example `de` or `pt-BR`; null for that of the browser. */
+            /** @description A language tag, for example `de` or `pt-BR`; null for the browser's language. */
             language?: string | null;
-            /** @description Whether to be told of answers while looking elsewhere. */
+            /** @description Whether to notify the user of answers while the page is in the background. */
             notify: boolean;
         };
         /** @description A known provider. */
         Preset: {
-            /** @description The environment variable that usually holds the key; none if it usually needs no key. */
+            /** @description The environment variable that usually holds the key; null if no key is usually needed. */
             key_env?: string | null;
             name: string;
             /** @description The wire format. */
@@ -2922,27 +3135,27 @@ export interface components {
         PresetsBody: {
             providers: components["schemas"]["Preset"][];
         };
-        /** @description An error in the form of RFC 9457: what happened, what was kept, what to do next. */
+        /** @description An error as RFC 9457 problem details. */
         Problem: {
             code: components["schemas"]["ErrorCode"];
-            /** @description What happened, for a person. */
+            /** @description A human-readable explanation of what happened and what to do next. */
             detail: string;
             /** Format: int32 */
             status: number;
             title: string;
-            /** @description Names the kind of problem. */
+            /** @description A URL that identifies the kind of error. */
             type: string;
         };
-        /** @description What a user puts sessions into. */
+        /** @description A project that groups a user's sessions. */
         ProjectBody: {
             /**
              * Format: int64
              * @description Microseconds since 1970.
              */
             created_at: number;
-            /** @description What the model is told there, after what it is told everywhere. */
+            /** @description Instructions for the model, after the server-wide ones. */
             instructions?: string | null;
-            /** @description Who answers there unless a message names another; null: as elsewhere. */
+            /** @description The project's model, unless a message chooses another; null for the default model. */
             model?: string | null;
             name: string;
             /** Format: uuid */
@@ -2951,63 +3164,64 @@ export interface components {
         ProjectChangeBody: {
             /** @description At most 20,000 characters; null for none. */
             instructions?: string | null;
-            /** @description One of the models; null lets those answer who answer elsewhere. */
+            /** @description The name of a model; null for the default model. */
             model?: string | null;
             /** @description 1 to 100 visible characters. */
             name?: string | null;
         };
         /**
          * Format: uuid
-         * @description Names a project of a user: what sessions can stand in.
+         * @description A project's ID.
          */
         ProjectId: string;
         ProjectsBody: {
             projects: components["schemas"]["ProjectBody"][];
         };
         /**
-         * @description A wire format.
+         * @description A provider's wire format.
          * @enum {string}
          */
         ProviderConfig: "openai" | "anthropic";
         /**
-         * @description A part of an answer that only its provider understands: thinking with its signature, encrypted reasoning, extra content of
-         *     a call. It goes back unchanged to the same wire format and model family, and to no other. It is neither shown nor searched.
+         * @description A part of an answer that only its provider understands: signed thinking, encrypted reasoning, or extra content of a
+         *     call. It is sent back unchanged to the same wire format and model family, and to no other. It is neither shown nor
+         *     searched.
          */
         ProviderPart: {
             call?: components["schemas"]["CallNo"] | null;
             /** @description JSON, as it arrived. */
             data: string;
-            /** @description The provider's host and the family of models there that understands the part. */
+            /** @description The provider's host and the model family that understands the part. */
             family: string;
-            /** @description The name that the wire format has for such a part. */
+            /** @description The part's kind in the wire format. */
             kind: string;
             /**
              * Format: int64
-             * @description Bytes of the step's text that arrived before it.
+             * @description Bytes of the step's text that arrived before the part.
              */
             text_before?: number;
-            /** @description The wire format that it arrived in. */
+            /** @description The part's wire format. */
             wire: string;
         };
-        /** @description A message that waits for its run. */
+        /** @description A queued message. */
         Queued: {
             message: components["schemas"]["Message"];
             mode: components["schemas"]["PostMode"];
-            /** @description Stop paused it: it waits until the queue is resumed. */
+            /** @description Whether Stop paused the message: it waits until the queue is resumed. */
             paused?: boolean;
             posted_at: components["schemas"]["Time"];
             turn: components["schemas"]["TurnId"];
         };
-        /** @description A waiting message as a reader sees it. */
+        /** @description A queued message as shown to readers. */
         QueuedView: {
             message: components["schemas"]["Message"];
             mode: components["schemas"]["PostMode"];
-            /** @description Stop paused it: it waits until the queue is resumed. */
+            /** @description Whether Stop paused the message: it waits until the queue is resumed. */
             paused?: boolean;
             posted_at: components["schemas"]["Time"];
             turn: components["schemas"]["TurnId"];
         };
-        /** @description The bookkeeping of a run whose journal could not be read yet. */
+        /** @description The recovery state of a run whose journal can't be read yet. */
         Recovering: {
             /** Format: int32 */
             attempts: number;
@@ -3018,60 +3232,69 @@ export interface components {
             turn: components["schemas"]["TurnId"];
         };
         /**
-         * @description Whether more of a run's output may come back from its journal.
+         * @description Whether more of a run's output may be recovered from its journal.
          * @enum {string}
          */
         Recovery: "none" | "recovering" | "recovered" | "neutral";
-        /** @description What became of a run whose journal could not be read at first. */
-        RecoveryOutcome: "recovered" | "neutral" | {
-            /** @description A variant of a newer version, kept as it was written. */
-            other: unknown;
+        /** @description The outcome of recovering a run's output. */
+        RecoveryOutcome: "recovered" | "neutral" | components["schemas"]["RecoveryOutcomeOther"];
+        /** @description A variant written by a newer version, stored unchanged. */
+        RecoveryOutcomeOther: {
+            other: components["schemas"]["RecoveryOutcomeOtherFields"];
         };
+        /** @description A variant written by a newer version, stored unchanged. */
+        RecoveryOutcomeOtherFields: unknown;
         RemoveBody: {
             peer: string;
             platform: string;
         };
-        /** @description The purpose of a request outside of runs. */
-        RequestPurpose: "title" | "summary" | {
-            /** @description A variant of a newer version, kept as it was written. */
-            other: unknown;
+        /** @description The purpose of a request outside any run. */
+        RequestPurpose: "title" | "summary" | components["schemas"]["RequestPurposeOther"];
+        /** @description A variant written by a newer version, stored unchanged. */
+        RequestPurposeOther: {
+            other: components["schemas"]["RequestPurposeOtherFields"];
         };
-        /** @description What an interruption leaves on a session: its next turn is told, and only a completed one takes it away. */
+        /** @description A variant written by a newer version, stored unchanged. */
+        RequestPurposeOtherFields: unknown;
+        /** @description A session's interruption mark: the model gets a note in the next turn. A completed turn removes the mark. */
         ResumeMark: {
             at?: components["schemas"]["Time"] | null;
             reason: components["schemas"]["ResumeReason"];
         };
-        /** @description Why a session waits to be resumed. Any word is kept as given. */
+        /** @description Why a session is marked to be resumed. Any value is stored as given. */
         ResumeReason: string;
-        /** @description A wait before a failed request is sent again. */
+        /** @description The wait before a failed request is retried. */
         Retry: {
             error: string;
             reason: components["schemas"]["RetryReason"];
             until: components["schemas"]["Time"];
         };
-        /** @description Why a request to a provider is sent again. */
-        RetryReason: "rate_limit" | "overloaded" | "network" | "silent" | "cut" | {
-            /** @description A variant of a newer version, kept as it was written. */
-            other: unknown;
+        /** @description Why a request to a provider is retried. */
+        RetryReason: "rate_limit" | "overloaded" | "network" | "silent" | "cut" | components["schemas"]["RetryReasonOther"];
+        /** @description A variant written by a newer version, stored unchanged. */
+        RetryReasonOther: {
+            other: components["schemas"]["RetryReasonOtherFields"];
         };
+        /** @description A variant written by a newer version, stored unchanged. */
+        RetryReasonOtherFields: unknown;
         /**
-         * @description What a user is to the server.
+         * @description A user's role.
          * @enum {string}
          */
         RoleName: "member" | "owner";
-        /** @description One attempt of the agent at a turn. */
+        /** @description One attempt of the agent to answer a turn. */
         Run: {
-            /** @description Whether the model was asked to continue the text before it, so that the seam needs repair. */
+            /** @description Whether the model was asked to continue the previous text, so that the seam needs repair. */
             asked_to_continue: boolean;
             cause: components["schemas"]["RunCause"];
             end?: components["schemas"]["RunEnd"] | null;
             ended_at?: components["schemas"]["Time"] | null;
             id: components["schemas"]["RunId"];
-            /** @description Time of its last output; its start time until there is any. */
+            /** @description The time of the last output; the start time if there is none yet. */
             last_at: components["schemas"]["Time"];
-            /** @description Parts of the output that only its provider understands. */
+            /** @description Provider-specific parts of the output. */
             parts?: components["schemas"]["PlacedPart"][];
-            /** @description What the run brought, in the order in which it happened. */
+            /** @description The run's output, in order. */
             pieces: components["schemas"]["Piece"][];
             recovery: components["schemas"]["Recovery"];
             retry?: components["schemas"]["Retry"] | null;
@@ -3079,83 +3302,107 @@ export interface components {
             started_at: components["schemas"]["Time"];
             /** Format: int32 */
             steps: number;
-            /** @description Where the stream is between reasoning tags. */
+            /** @description The stream's position relative to reasoning tags. */
             tags: components["schemas"]["TagState"];
             usage: components["schemas"]["Usage"];
         };
-        /** @description Why a run began. */
-        RunCause: "message" | "retry" | "continue" | "resume" | {
-            /** @description A variant of a newer version, kept as it was written. */
-            other: unknown;
+        /** @description Why a run started. */
+        RunCause: "message" | "retry" | "continue" | "resume" | components["schemas"]["RunCauseOther"];
+        /** @description A variant written by a newer version, stored unchanged. */
+        RunCauseOther: {
+            other: components["schemas"]["RunCauseOtherFields"];
         };
-        /** @description How a run ended. */
-        RunEnd: "completed" | {
-            /** @description A person stopped it; `by_message` when their next message did. */
-            stopped: {
-                by_message?: boolean;
-                /** @description The device on which that was. */
-                device?: string | null;
-            };
-        } | {
-            /** @description It could not go on. */
-            failed: {
-                error: string;
-            };
-        } | {
-            /** @description The model reached its output limit. The answer can be continued. */
-            output_limit: {
-                /** Format: int64 */
-                tokens: number;
-            };
-        } | {
-            /** @description Its worker is gone. `recovering` when its journal could not be read yet; `progress` when the run brought output. */
-            interrupted: {
-                progress?: boolean;
-                reason: components["schemas"]["InterruptReason"];
-                recovering?: boolean;
-            };
-        } | {
-            /** @description A variant of a newer version, kept as it was written. */
-            other: unknown;
+        /** @description A variant written by a newer version, stored unchanged. */
+        RunCauseOtherFields: unknown;
+        /** @description The outcome of a run. */
+        RunEnd: "completed" | components["schemas"]["RunEndStopped"] | components["schemas"]["RunEndFailed"] | components["schemas"]["RunEndOutputLimit"] | components["schemas"]["RunEndInterrupted"] | components["schemas"]["RunEndOther"];
+        /** @description The run failed. */
+        RunEndFailed: {
+            failed: components["schemas"]["RunEndFailedFields"];
+        };
+        /** @description The run failed. */
+        RunEndFailedFields: {
+            error: string;
+        };
+        /**
+         * @description The run's worker was lost. `recovering` is set while its journal can't be read; `progress` if the run produced
+         *     output.
+         */
+        RunEndInterrupted: {
+            interrupted: components["schemas"]["RunEndInterruptedFields"];
+        };
+        /**
+         * @description The run's worker was lost. `recovering` is set while its journal can't be read; `progress` if the run produced
+         *     output.
+         */
+        RunEndInterruptedFields: {
+            progress?: boolean;
+            reason: components["schemas"]["InterruptReason"];
+            recovering?: boolean;
+        };
+        /** @description A variant written by a newer version, stored unchanged. */
+        RunEndOther: {
+            other: components["schemas"]["RunEndOtherFields"];
+        };
+        /** @description A variant written by a newer version, stored unchanged. */
+        RunEndOtherFields: unknown;
+        /** @description The model reached its output limit. The answer can be continued. */
+        RunEndOutputLimit: {
+            output_limit: components["schemas"]["RunEndOutputLimitFields"];
+        };
+        /** @description The model reached its output limit. The answer can be continued. */
+        RunEndOutputLimitFields: {
+            /** Format: int64 */
+            tokens: number;
+        };
+        /** @description A user stopped the run; `by_message` if their next message did. */
+        RunEndStopped: {
+            stopped: components["schemas"]["RunEndStoppedFields"];
+        };
+        /** @description A user stopped the run; `by_message` if their next message did. */
+        RunEndStoppedFields: {
+            by_message?: boolean;
+            /** @description The device that stopped the run. */
+            device?: string | null;
         };
         /**
          * Format: int64
-         * @description A run: the `seq` of the entry that started it.
+         * @description A run's ID: the `seq` of the entry that started it.
          */
         RunId: number;
-        /** @description A few figures at a moment. */
+        /** @description Metrics at one point in time. */
         Sample: {
             /**
              * Format: int64
-             * @description Answers that ended since the start.
+             * @description Answers completed since the server started.
              */
             answers: number;
             /** Format: int64 */
             at: number;
             /**
              * Format: int64
-             * @description How far lists and search are behind the logs.
+             * @description How far the session list and search lag behind the logs.
              */
             lag_micros: number;
             /** Format: int64 */
             open_runs: number;
             /**
              * Format: int64
-             * @description How long commits took, with the sync, over the last minute.
+             * @description Commit latency over the last minute, including the sync.
              */
             sync_p50_micros: number;
             /** Format: int64 */
             sync_p99_micros: number;
         };
         /**
-         * @description What a credential allows; each allows what those before it do.
+         * @description A credential's permissions. Each scope includes the ones before it.
          * @enum {string}
          */
         ScopeName: "read" | "write" | "manage";
         /** @description A page of hits. */
         SearchBody: {
             hits: components["schemas"]["FoundBody"][];
-            /** @description Where the next page begins; none at the end. */
+            /** @description The `before` of the next page; null on the last page. */
             next?: string | null;
         };
         SecretBody: {
@@ -3166,40 +3413,40 @@ export interface components {
         SecretsBody: {
             secrets: components["schemas"]["SecretBody"][];
         };
-        /** @description Generations in a row that are owed to one owner. */
+        /** @description Consecutive generations pending for one owner. */
         Segment: {
-            /** @description Why they were not taken when they were offered last. */
+            /** @description Why the last commit attempt failed. */
             error?: string | null;
             /** Format: int64 */
             first: number;
-            /** @description The entries that completed the first and the last of them. */
+            /** @description The entries that completed the first and the last generation. */
             from: components["schemas"]["Seq"];
             /** Format: int64 */
             last: number;
-            /** @description Whether they were offered once; then they are offered again as they are. */
+            /** @description Whether a commit was attempted. A retry then sends the same generations again. */
             offered: boolean;
             owner?: components["schemas"]["Owner"] | null;
             through: components["schemas"]["Seq"];
         };
         /**
          * Format: int64
-         * @description An entry's position in its log: 1, 2, 3 … without gap, never reused. 0 is the empty log.
+         * @description An entry's position in its log: 1, 2, 3 … without gaps, never reused. 0 is the empty log.
          */
         Seq: number;
-        /** @description How the server is. Times are microseconds since 1970. */
+        /** @description The server's status. Times are in microseconds since 1970. */
         ServerBody: {
-            /** @description Of the pages that it serves. */
+            /** @description The build of the web UI. */
             build: string;
             disk?: components["schemas"]["DiskBody"] | null;
             /** Format: int64 */
             lag_micros: number;
             last_backup?: components["schemas"]["DoneBody"] | null;
             last_verify?: components["schemas"]["DoneBody"] | null;
-            /** @description This process among those that use the store. */
+            /** @description The ID of this process among all nodes that use the store. */
             node: string;
             /** Format: int64 */
             open_runs: number;
-            /** @description Every five seconds over the last quarter of an hour, oldest first. */
+            /** @description Samples of the last 15 minutes, one every five seconds, oldest first. */
             samples: components["schemas"]["Sample"][];
             /** Format: int64 */
             started_at: number;
@@ -3211,32 +3458,32 @@ export interface components {
         };
         /** @description The state of one session. */
         Session: {
-            /** @description When a person or the agent last did something; healing and compaction leave it alone. */
+            /** @description The time of the last activity by a user or the agent. Recovery and compaction don't count. */
             active_at: components["schemas"]["Time"];
             after?: components["schemas"]["SessionId"] | null;
             archived: boolean;
             created_at: components["schemas"]["Time"];
-            /** @description What is owed to chats, in the order in which it was asked for, and what ended last. */
+            /** @description Pending deliveries to chats, oldest first, and the latest ended ones. */
             deliveries?: components["schemas"]["Delivery"][];
-            /** @description The ids that lead here. */
+            /** @description The session's IDs. */
             ids: components["schemas"]["SessionId"][];
             /**
              * Format: int32
-             * @description Interruptions since a run completed or brought output.
+             * @description Interruptions since a run last completed or produced output.
              */
             interrupted_in_a_row: number;
-            /** @description The end of the log that this state is the fold of. */
+            /** @description The end of the log that the state is derived from. */
             link: components["schemas"]["Link"];
-            /** @description What is owed to memory. */
+            /** @description Pending memory commits. */
             memory: components["schemas"]["Ledger"];
             needs?: components["schemas"]["Need"] | null;
             open_run?: components["schemas"]["RunId"] | null;
             origin?: components["schemas"]["SessionId"] | null;
             pinned: boolean;
             project?: components["schemas"]["ProjectId"] | null;
-            /** @description Accepted messages that wait for their run. */
+            /** @description The queued messages. */
             queue: components["schemas"]["Queued"][];
-            /** @description Runs whose journal could not be read yet. */
+            /** @description Runs whose journal can't be read yet. */
             recovering: components["schemas"]["Recovering"][];
             resume?: components["schemas"]["ResumeMark"] | null;
             summary?: components["schemas"]["Summary"] | null;
@@ -3254,69 +3501,69 @@ export interface components {
             turns: components["schemas"]["Turn"][];
             /**
              * Format: int64
-             * @description Visible turns that are older than those in `turns`.
+             * @description The number of visible turns older than those in `turns`.
              */
             turns_before: number;
-            /** @description Turns taken back since the last message, the latest step last. */
+            /** @description Turns undone since the last message, the latest undo last. */
             undone: components["schemas"]["Undone"][];
-            /** @description Whose session it is. */
+            /** @description The session's user. */
             user?: components["schemas"]["UserId"];
         };
-        /** @description A session as it is at `seq`. */
+        /** @description A session's state at `seq`. */
         SessionBody: components["schemas"]["View"] & {
             /** Format: uuid */
             session: string;
         };
         /**
          * Format: uuid
-         * @description Names a session. A session may have several; each leads to the same log.
+         * @description A session ID. A session can have several IDs for the same log.
          */
         SessionId: string;
         SettingsBody: components["schemas"]["SettingsValues"] & {
-            /** @description What the environment of the server says, and nothing here can change. */
+            /** @description Settings fixed by environment variables, which can't be changed here. */
             set_in_environment: string[];
         };
         SettingsChange: {
             after_interruption?: components["schemas"]["AfterInterruptionConfig"] | null;
-            /** @description At most 20,000 characters, for the next run on; null for none, also when the file says some. */
+            /** @description At most 20,000 characters, from the next run on; null for none, even if the configuration file sets some. */
             instructions?: string | null;
             /**
              * Format: int64
-             * @description Seconds, at most 31,536,000; 0 for never. In effect immediately.
+             * @description In seconds, at most 31,536,000; 0 for never. Takes effect immediately.
              */
             resume_within_seconds?: number | null;
             /**
              * Format: int32
-             * @description Days, at most 36,500; 0 keeps the trash until it is erased by hand. Looked at every hour.
+             * @description In days, at most 36,500; 0 keeps sessions in the trash until they are deleted by hand. Applied once an hour.
              */
             trash_days?: number | null;
         };
-        /** @description The values at one moment. */
+        /** @description A snapshot of the settings. */
         SettingsValues: {
             after_interruption: components["schemas"]["AfterInterruptionConfig"];
-            /** @description What the model is told before every session. */
+            /** @description The system prompt for every session. */
             instructions?: string | null;
             /**
              * Format: int64
-             * @description An interrupted run resumes by itself only if its last output is at most this many seconds old; 0 for never.
+             * @description Maximum age in seconds of an interrupted run's last output for the run to resume automatically; 0 for never.
              */
             resume_within_seconds: number;
             /**
              * Format: int32
-             * @description Days that a session stays in the trash before it is erased; 0 keeps it until it is erased by hand.
+             * @description Days until a session in the trash is deleted permanently; 0 for never.
              */
             trash_days: number;
         };
-        /** @description A share, without the secret that opens it. */
+        /** @description A share link, without its secret. */
         ShareBody: {
             /** Format: int64 */
             created_at: number;
             /** Format: uuid */
             share: string;
         };
-        /** @description What a share shows: the visible turns, and nothing that waits or could be put back. */
+        /** @description A shared session: its visible turns, without queued messages or undone turns. */
         SharedBody: {
-            /** @description Whether there are turns before these. */
+            /** @description Whether older turns exist. */
             earlier: boolean;
             title?: string | null;
             turns: components["schemas"]["TurnView"][];
@@ -3326,24 +3573,24 @@ export interface components {
         };
         /**
          * Format: int64
-         * @description A spool slot: one preallocated file lent to one run at a time. It names the spool too, because each node has its
-         *     own: a journal that is not here may be elsewhere.
+         * @description A spool slot: a preallocated file used by one run at a time. It also names the spool, because each node has its
+         *     own: a journal missing here may exist on another node.
          */
         SlotNo: number;
         StopBody: {
             /**
              * Format: int64
-             * @description Stop this run and no later one.
+             * @description Stop only this run. If it has ended, no later run is stopped.
              */
             run?: number | null;
         };
-        /** @description What the files in the data directory take. */
+        /** @description Disk usage of the data directory. */
         StorageBody: {
             /** Format: int64 */
             attachments_bytes: number;
             /**
              * Format: int64
-             * @description 0 when they are on PostgreSQL.
+             * @description 0 if sessions are stored in PostgreSQL.
              */
             logs_bytes: number;
             /** Format: int64 */
@@ -3353,65 +3600,71 @@ export interface components {
             /** Format: int64 */
             search_bytes: number;
         };
-        /** @description How the store is. */
+        /** @description The store's status. */
         StoreBody: {
             /**
              * Format: int64
-             * @description Sessions that are known to be damaged.
+             * @description The number of sessions known to be damaged.
              */
             damaged: number;
             kind: string;
-            /** @description Damage in the database outside of any one session, in SQLite's words. */
+            /** @description Damage to the database outside of any session, as SQLite reports it. */
             malformed?: string | null;
             problem?: string | null;
             search_works: boolean;
             /**
              * Format: int64
-             * @description Bytes of entries that are not packed yet.
+             * @description Bytes of entries not yet compacted into packs.
              */
             tail_bytes: number;
-            /** @description Whether anything can be kept at the moment. */
+            /** @description Whether writes currently succeed. */
             writable: boolean;
         };
         StrangerBody: {
             /** Format: int64 */
             asked_at: number;
-            /** @description What they call themselves. */
+            /** @description The sender's display name, which they choose themselves. */
             name: string;
             peer: string;
             platform: string;
         };
-        /** @description A stretch of text; `hit` when it is one of the words that were looked for. */
+        /** @description A piece of text. `hit` marks a word from the search. */
         Stretch: {
             hit: boolean;
             text: string;
         };
-        /** @description What the model reads in place of older turns. */
+        /** @description The summary that the model reads instead of older turns. */
         Summary: {
             text: string;
             through: components["schemas"]["TurnId"];
         };
-        /** @description A tag, and how many sessions have it. */
+        /** @description A tag and the number of sessions with it. */
         TagBody: {
             /** Format: int64 */
             sessions: number;
             tag: string;
         };
-        /** @description Where in a step's text the stream is. */
-        TagState: {
-            /** @description Nothing but white space, or the beginning of an opening tag, has come; `0` holds it back. */
-            Opening: string;
-        } | {
-            /** @description Inside reasoning; `held` may be the beginning of the closing tag at `TAGS[tag]`. */
-            Reasoning: {
-                held: string;
-                tag: number;
-            };
-        } | "Answer";
+        /** @description The stream's position in a step's text. */
+        TagState: components["schemas"]["TagStateOpening"] | components["schemas"]["TagStateReasoning"] | "Answer";
+        /** @description Only white space or the start of an opening tag has arrived, which `0` holds back. */
+        TagStateOpening: {
+            Opening: components["schemas"]["TagStateOpeningFields"];
+        };
+        /** @description Only white space or the start of an opening tag has arrived, which `0` holds back. */
+        TagStateOpeningFields: string;
+        /** @description Inside reasoning; `held` may be the start of the closing tag `TAGS[tag]`. */
+        TagStateReasoning: {
+            Reasoning: components["schemas"]["TagStateReasoningFields"];
+        };
+        /** @description Inside reasoning; `held` may be the start of the closing tag `TAGS[tag]`. */
+        TagStateReasoningFields: {
+            held: string;
+            tag: number;
+        };
         TagsBody: {
             tags: components["schemas"]["TagBody"][];
         };
-        /** @description Something that was asked for, and how far it is. */
+        /** @description A backup or integrity check, and its progress. */
         Task: {
             /**
              * Format: int64
@@ -3424,7 +3677,7 @@ export interface components {
             state: components["schemas"]["TaskState"];
             /** Format: uuid */
             task: string;
-            /** @description How far it is, or what came of it, for a person. */
+            /** @description The progress or result, as a sentence for people. */
             told: string;
         };
         /** @enum {string} */
@@ -3435,15 +3688,15 @@ export interface components {
             tasks: components["schemas"]["Task"][];
         };
         TestBody: {
-            /** @description Whether it answered. */
+            /** @description Whether the model answered. */
             ok: boolean;
-            /** @description What happened, for a person. */
+            /** @description A human-readable result. */
             told: string;
         };
         TestedBody: {
-            /** @description Who the account is on its platform. */
+            /** @description The account's name on the platform. */
             account?: string | null;
-            /** @description Why that could not be told. */
+            /** @description Why the test failed. */
             problem?: string | null;
         };
         /**
@@ -3451,35 +3704,42 @@ export interface components {
          * @description Microseconds since the Unix epoch.
          */
         Time: number;
-        /** @description A session's name and who gave it. */
-        Title: {
-            person: string;
-        } | {
-            generated: string;
-        } | {
-            /** @description The first line of the first message, until there is a better one. */
-            provisional: string;
+        /** @description A session's title and its origin. */
+        Title: components["schemas"]["TitlePerson"] | components["schemas"]["TitleGenerated"] | components["schemas"]["TitleProvisional"];
+        TitleGenerated: {
+            generated: components["schemas"]["TitleGeneratedFields"];
         };
+        TitleGeneratedFields: string;
+        TitlePerson: {
+            person: components["schemas"]["TitlePersonFields"];
+        };
+        TitlePersonFields: string;
+        /** @description The first line of the first message, until a better title is known. */
+        TitleProvisional: {
+            provisional: components["schemas"]["TitleProvisionalFields"];
+        };
+        /** @description The first line of the first message, until a better title is known. */
+        TitleProvisionalFields: string;
         TokensBody: {
             tokens: components["schemas"]["CredentialBody"][];
         };
-        /** @description One user message and all that answers it. */
+        /** @description A user message and its answers. */
         Turn: {
             chosen?: components["schemas"]["RunId"] | null;
             id: components["schemas"]["TurnId"];
             message: components["schemas"]["Message"];
             posted_at: components["schemas"]["Time"];
-            /** @description Attempts, answer by answer. A retry begins a new answer; going on extends the one that is shown. */
+            /** @description The turn's runs, grouped by answer. A retry starts a new answer; continuing extends the shown one. */
             runs: components["schemas"]["Run"][];
         };
         /**
          * Format: int64
-         * @description A turn: the `seq` of the entry that posted its message.
+         * @description A turn's ID: the `seq` of the entry that posted its message.
          */
         TurnId: number;
-        /** @description A turn as a reader sees it. */
+        /** @description A turn as shown to readers. */
         TurnView: {
-            /** @description The turn's answers, by their first run, in the order of asking. */
+            /** @description The turn's answers by their first run, oldest first. */
             alternatives: components["schemas"]["RunId"][];
             answer?: components["schemas"]["Answer"] | null;
             marker?: components["schemas"]["Marker"] | null;
@@ -3487,42 +3747,42 @@ export interface components {
             posted_at: components["schemas"]["Time"];
             retry?: components["schemas"]["Retry"] | null;
             turn: components["schemas"]["TurnId"];
-            /** @description What the answer that is shown used, with all its runs. */
+            /** @description The usage of the shown answer over all its runs. */
             usage?: components["schemas"]["Usage"];
         };
         UndoBody: {
             /**
              * Format: int64
-             * @description Take back this turn and all after it; the newest if left out.
+             * @description Undo this turn and all turns after it. If omitted, the newest turn.
              */
             from?: number | null;
         };
-        /** @description Turns that were taken back and can be put back. */
+        /** @description Undone turns that can be redone. */
         Undone: {
             /**
              * Format: int64
-             * @description The number of older turns of the step, which are only in the log.
+             * @description The number of older undone turns, which are only in the log.
              */
             before?: number;
             from: components["schemas"]["TurnId"];
-            /** @description The newest turns of the step, as far as the state holds them. */
+            /** @description The newest of the undone turns, as far as the state holds them. */
             turns: components["schemas"]["Turn"][];
         };
-        /** @description How far an upload is. */
+        /** @description The progress of an upload. */
         UploadBody: {
-            /** @description The SHA-256 of the bytes, once the file is whole and kept: what a message names. */
+            /** @description The SHA-256 of the file once it is complete and stored. Messages refer to the file by it. */
             blob?: string | null;
             /** Format: int64 */
             length: number;
             /**
              * Format: int64
-             * @description Bytes that arrived and are on disk: where the next piece begins.
+             * @description The number of bytes on disk: the offset of the next piece.
              */
             offset: number;
             /** Format: uuid */
             upload: string;
         };
-        /** @description What a step used, as the provider counts. */
+        /** @description A step's usage, as reported by the provider. */
         Usage: {
             /**
              * Format: int64
@@ -3536,7 +3796,7 @@ export interface components {
             cached_tokens?: number;
             /**
              * Format: int64
-             * @description Millionths of the currency in which the model's prices are given; 0 when they are not known.
+             * @description The cost in millionths of the currency of the model's prices; 0 if they are unknown.
              */
             cost_micros?: number;
             /** Format: int64 */
@@ -3550,11 +3810,11 @@ export interface components {
             reasoning_tokens?: number;
         };
         UserBody: {
-            /** @description Whether there is a password. */
+            /** @description Whether the user has a password. */
             can_log_in: boolean;
             /** Format: int64 */
             created_at: number;
-            /** @description Shut out: no login, token or share of this user works. */
+            /** @description Whether the user is disabled: their logins, tokens and share links don't work. */
             disabled: boolean;
             name: string;
             role: string;
@@ -3563,23 +3823,23 @@ export interface components {
         };
         /**
          * Format: uuid
-         * @description Names a person who uses the server. What was made before there were several belongs to the first.
+         * @description A user's ID. Data from before multi-user support belongs to the first user.
          */
         UserId: string;
         UsersBody: {
             users: components["schemas"]["UserBody"][];
         };
-        /** @description A session as a reader sees it at `seq`. */
+        /** @description A session as shown to readers at `seq`. */
         View: {
             active_at: components["schemas"]["Time"];
             archived: boolean;
-            /** @description Whether the turns taken back last can be put back. */
+            /** @description Whether the turns undone last can be redone. */
             can_put_back: boolean;
             created_at: components["schemas"]["Time"];
-            /** @description Answers that go to chats, and what became of the latest. */
+            /** @description Answers being delivered to chats, and the outcome of the latest ones. */
             deliveries?: components["schemas"]["Delivery"][];
             origin?: components["schemas"]["SessionId"] | null;
-            /** @description Completed turns that wait to be taken into memory, oldest first. */
+            /** @description Completed turns waiting to be committed to memory, oldest first. */
             owed?: components["schemas"]["OwedView"][];
             pinned: boolean;
             project?: components["schemas"]["ProjectId"] | null;
@@ -3588,8 +3848,8 @@ export interface components {
             run?: components["schemas"]["RunId"] | null;
             seq: components["schemas"]["Seq"];
             /**
-             * @description Whether the newest run was interrupted three times in a row without new output, so that it no longer resumes by
-             *     itself.
+             * @description Whether the newest run was interrupted three times in a row without new output, so that it no longer resumes
+             *     automatically.
              */
             stuck?: boolean;
             summarized_through?: components["schemas"]["TurnId"] | null;
@@ -3600,21 +3860,21 @@ export interface components {
             turns: components["schemas"]["TurnView"][];
             /**
              * Format: int64
-             * @description Visible turns that are older than those shown here; they come by page.
+             * @description The number of visible turns older than those in `turns`. Load them page by page.
              */
             turns_before: number;
         };
         WayBody: {
-            /** @description Stands in the address that one logs in by. */
+            /** @description The provider's name in the login URL. */
             name: string;
-            /** @description What people call it. */
+            /** @description The provider's display name. */
             title: string;
         };
         WaysBody: {
-            /** @description Passkeys belong to a name: not where the server is reached by an address of numbers. */
+            /** @description Whether passkeys work here. They need a host name, so not if the server is opened by its IP address. */
             passkey: boolean;
             password: boolean;
-            /** @description Providers of identities, in the order to show them in. */
+            /** @description OpenID Connect providers, in display order. */
             providers: components["schemas"]["WayBody"][];
         };
     };
@@ -3626,7 +3886,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    keep: {
+    "attachments.create": {
         parameters: {
             query?: never;
             header?: never;
@@ -3639,6 +3899,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -3647,17 +3908,18 @@ export interface operations {
                     "application/json": components["schemas"]["KeptBlob"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    read: {
+    "attachments.download": {
         parameters: {
             query?: never;
             header?: never;
@@ -3668,6 +3930,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3676,20 +3939,21 @@ export interface operations {
                     "application/octet-stream": unknown;
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    audit: {
+    "audit.list": {
         parameters: {
             query?: {
-                /** @description Lines before this one; the newest if left out. */
+                /** @description Return lines before this one. If omitted, the newest lines. */
                 before?: number;
             };
             header?: never;
@@ -3698,6 +3962,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3706,17 +3971,18 @@ export interface operations {
                     "application/json": components["schemas"]["AuditBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    chats: {
+    "chats.list": {
         parameters: {
             query?: never;
             header?: never;
@@ -3725,6 +3991,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3733,17 +4000,18 @@ export interface operations {
                     "application/json": components["schemas"]["ChatsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    bind_chat: {
+    "chats.bind": {
         parameters: {
             query?: never;
             header?: never;
@@ -3756,6 +4024,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3764,17 +4033,18 @@ export interface operations {
                     "application/json": components["schemas"]["ChatBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    clear_chat: {
+    "chats.clear": {
         parameters: {
             query?: never;
             header?: never;
@@ -3787,6 +4057,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3795,17 +4066,18 @@ export interface operations {
                     "application/json": components["schemas"]["ChatBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    resume_chat: {
+    "chats.resume": {
         parameters: {
             query?: never;
             header?: never;
@@ -3818,6 +4090,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3826,17 +4099,18 @@ export interface operations {
                     "application/json": components["schemas"]["ChatBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    suspend_chat: {
+    "chats.suspend": {
         parameters: {
             query?: never;
             header?: never;
@@ -3849,6 +4123,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3857,17 +4132,18 @@ export interface operations {
                     "application/json": components["schemas"]["ChatBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    of_list: {
+    "sessions.follow_list": {
         parameters: {
             query?: never;
             header?: never;
@@ -3876,6 +4152,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3884,17 +4161,18 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    of_all: {
+    "export.all": {
         parameters: {
             query?: never;
             header?: never;
@@ -3903,6 +4181,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3911,17 +4190,18 @@ export interface operations {
                     "application/x-ndjson": unknown;
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    tell: {
+    "gateway.status": {
         parameters: {
             query?: never;
             header?: never;
@@ -3930,6 +4210,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3938,17 +4219,18 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    approve: {
+    "gateway.approve": {
         parameters: {
             query?: never;
             header?: never;
@@ -3961,6 +4243,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3969,17 +4252,18 @@ export interface operations {
                     "application/json": components["schemas"]["PeerBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    remove: {
+    "gateway.remove": {
         parameters: {
             query?: never;
             header?: never;
@@ -3992,23 +4276,25 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    test: {
+    "gateway.test": {
         parameters: {
             query?: never;
             header?: never;
@@ -4019,6 +4305,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4027,17 +4314,18 @@ export interface operations {
                     "application/json": components["schemas"]["TestedBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    health: {
+    "health.live": {
         parameters: {
             query?: never;
             header?: never;
@@ -4046,6 +4334,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4056,7 +4345,7 @@ export interface operations {
             };
         };
     };
-    hook: {
+    "gateway.webhook": {
         parameters: {
             query?: never;
             header?: never;
@@ -4067,27 +4356,29 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "text/plain": string;
+                "application/json": Record<string, never>;
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    live: {
+    "live.connect": {
         parameters: {
             query?: never;
             header?: never;
@@ -4096,24 +4387,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A WebSocket */
+            /** @description Switching to a WebSocket */
             101: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    log_in: {
+    "login.password": {
         parameters: {
             query?: never;
             header?: never;
@@ -4126,6 +4418,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4134,20 +4427,21 @@ export interface operations {
                     "application/json": components["schemas"]["UserBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    leave: {
+    "login.openid_start": {
         parameters: {
             query?: {
-                /** @description Where to go afterwards: a path of this server. */
+                /** @description Where to redirect after the login: a path on this server. */
                 to?: string;
             };
             header?: never;
@@ -4158,23 +4452,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description A redirect. */
             302: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    come_back: {
+    "login.openid_return": {
         parameters: {
             query?: {
                 state?: string;
@@ -4189,23 +4485,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description A redirect. */
             302: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    begin: {
+    "login.passkey_start": {
         parameters: {
             query?: never;
             header?: never;
@@ -4218,6 +4516,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4226,17 +4525,18 @@ export interface operations {
                     "application/json": components["schemas"]["CeremonyBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    finish: {
+    "login.passkey_finish": {
         parameters: {
             query?: never;
             header?: never;
@@ -4249,6 +4549,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4257,17 +4558,18 @@ export interface operations {
                     "application/json": components["schemas"]["UserBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    ways: {
+    "login.methods": {
         parameters: {
             query?: never;
             header?: never;
@@ -4276,6 +4578,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4284,17 +4587,18 @@ export interface operations {
                     "application/json": components["schemas"]["WaysBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    logins: {
+    "logins.list": {
         parameters: {
             query?: never;
             header?: never;
@@ -4303,6 +4607,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4311,17 +4616,18 @@ export interface operations {
                     "application/json": components["schemas"]["LoginsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    end_login: {
+    "logins.end": {
         parameters: {
             query?: never;
             header?: never;
@@ -4332,23 +4638,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    log_out: {
+    "login.sign_out": {
         parameters: {
             query?: never;
             header?: never;
@@ -4357,23 +4665,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    me: {
+    "me.get": {
         parameters: {
             query?: never;
             header?: never;
@@ -4382,6 +4692,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4390,17 +4701,18 @@ export interface operations {
                     "application/json": components["schemas"]["MeBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    change_password: {
+    "me.change_password": {
         parameters: {
             query?: never;
             header?: never;
@@ -4413,23 +4725,25 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    read: {
+    "preferences.get": {
         parameters: {
             query?: never;
             header?: never;
@@ -4438,6 +4752,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4446,17 +4761,18 @@ export interface operations {
                     "application/json": components["schemas"]["PreferencesBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    put: {
+    "preferences.replace": {
         parameters: {
             query?: never;
             header?: never;
@@ -4469,23 +4785,25 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    figures: {
+    "server.metrics": {
         parameters: {
             query?: never;
             header?: never;
@@ -4494,6 +4812,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4502,17 +4821,18 @@ export interface operations {
                     "text/plain": string;
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    list: {
+    "models.list": {
         parameters: {
             query?: never;
             header?: never;
@@ -4521,6 +4841,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4529,17 +4850,18 @@ export interface operations {
                     "application/json": components["schemas"]["ModelsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    set_default: {
+    "models.set_default": {
         parameters: {
             query?: never;
             header?: never;
@@ -4552,23 +4874,25 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    put: {
+    "models.put": {
         parameters: {
             query?: never;
             header?: never;
@@ -4583,23 +4907,25 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    remove: {
+    "models.delete": {
         parameters: {
             query?: never;
             header?: never;
@@ -4610,23 +4936,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    test: {
+    "models.test": {
         parameters: {
             query?: never;
             header?: never;
@@ -4637,6 +4965,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4645,17 +4974,18 @@ export interface operations {
                     "application/json": components["schemas"]["TestBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    openapi: {
+    "reference.openapi": {
         parameters: {
             query?: never;
             header?: never;
@@ -4664,6 +4994,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4674,7 +5005,7 @@ export interface operations {
             };
         };
     };
-    passkeys: {
+    "passkeys.list": {
         parameters: {
             query?: never;
             header?: never;
@@ -4683,6 +5014,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4691,17 +5023,18 @@ export interface operations {
                     "application/json": components["schemas"]["PasskeysBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    begin: {
+    "passkeys.start": {
         parameters: {
             query?: never;
             header?: never;
@@ -4714,6 +5047,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4722,17 +5056,18 @@ export interface operations {
                     "application/json": components["schemas"]["CeremonyBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    finish: {
+    "passkeys.finish": {
         parameters: {
             query?: never;
             header?: never;
@@ -4745,6 +5080,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4753,17 +5089,18 @@ export interface operations {
                     "application/json": components["schemas"]["NewPasskey"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    remove: {
+    "passkeys.delete": {
         parameters: {
             query?: never;
             header?: never;
@@ -4774,23 +5111,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    list: {
+    "projects.list": {
         parameters: {
             query?: never;
             header?: never;
@@ -4799,6 +5138,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4807,17 +5147,18 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    make: {
+    "projects.create": {
         parameters: {
             query?: never;
             header?: never;
@@ -4830,6 +5171,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4838,17 +5180,18 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    delete: {
+    "projects.delete": {
         parameters: {
             query?: never;
             header?: never;
@@ -4859,23 +5202,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    change: {
+    "projects.update": {
         parameters: {
             query?: never;
             header?: never;
@@ -4890,23 +5235,25 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    presets: {
+    "providers.list": {
         parameters: {
             query?: never;
             header?: never;
@@ -4915,6 +5262,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4923,17 +5271,18 @@ export interface operations {
                     "application/json": components["schemas"]["PresetsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    models: {
+    "providers.list_models": {
         parameters: {
             query?: never;
             header?: never;
@@ -4946,6 +5295,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4954,17 +5304,18 @@ export interface operations {
                     "application/json": components["schemas"]["OfferBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    ready: {
+    "health.ready": {
         parameters: {
             query?: never;
             header?: never;
@@ -4973,6 +5324,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4981,6 +5333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Healthy"];
                 };
             };
+            /** @description Not available yet. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4991,7 +5344,7 @@ export interface operations {
             };
         };
     };
-    reference: {
+    "reference.page": {
         parameters: {
             query?: never;
             header?: never;
@@ -5000,6 +5353,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5010,24 +5364,24 @@ export interface operations {
             };
         };
     };
-    search: {
+    "search.query": {
         parameters: {
             query: {
-                /** @description Words that must all occur, in any case and with or without accents; the last one matches as a prefix. */
+                /** @description The words to find. All must occur, regardless of case and accents; the last one matches as a prefix. */
                 words: string;
-                /** @description `next` of the page before. */
+                /** @description The `next` of the previous page. */
                 before?: string;
-                /** @description Hits, at most 200; 50 if left out. */
+                /** @description The number of hits, at most 200; 50 if omitted. */
                 count?: number;
-                /** @description Only on this shelf; everywhere but in the trash if left out. */
+                /** @description Search only this shelf. If omitted, everything except the trash. */
                 shelf?: "active" | "archived" | "trash";
-                /** @description Only in sessions of this project. */
+                /** @description Search only sessions in this project. */
                 project?: string;
-                /** @description Only in sessions with this tag. */
+                /** @description Search only sessions with this tag. */
                 tag?: string;
-                /** @description Only what was said by one of them; names of sessions are nobody's words. */
+                /** @description Search only messages or only answers. Session titles are then left out. */
                 said_by?: "person" | "agent";
-                /** @description Only in sessions that were active since then, in microseconds since 1970. */
+                /** @description Search only sessions active since this time, in microseconds since 1970. */
                 from?: number;
             };
             header?: never;
@@ -5036,6 +5390,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5044,17 +5399,18 @@ export interface operations {
                     "application/json": components["schemas"]["SearchBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    secrets: {
+    "secrets.list": {
         parameters: {
             query?: never;
             header?: never;
@@ -5063,6 +5419,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5071,17 +5428,18 @@ export interface operations {
                     "application/json": components["schemas"]["SecretsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    set: {
+    "secrets.put": {
         parameters: {
             query?: never;
             header?: never;
@@ -5096,23 +5454,25 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    remove: {
+    "secrets.delete": {
         parameters: {
             query?: never;
             header?: never;
@@ -5123,23 +5483,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    server: {
+    "server.status": {
         parameters: {
             query?: never;
             header?: never;
@@ -5148,6 +5510,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5156,17 +5519,18 @@ export interface operations {
                     "application/json": components["schemas"]["ServerBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    back_up: {
+    "server.back_up": {
         parameters: {
             query?: never;
             header?: never;
@@ -5179,6 +5543,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Accepted. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5187,17 +5552,18 @@ export interface operations {
                     "application/json": components["schemas"]["BegunBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    list: {
+    "server.list_tasks": {
         parameters: {
             query?: never;
             header?: never;
@@ -5206,6 +5572,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5214,17 +5581,18 @@ export interface operations {
                     "application/json": components["schemas"]["TasksBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    verify: {
+    "server.verify": {
         parameters: {
             query?: never;
             header?: never;
@@ -5233,6 +5601,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Accepted. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5241,31 +5610,32 @@ export interface operations {
                     "application/json": components["schemas"]["BegunBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    list: {
+    "sessions.list": {
         parameters: {
             query?: {
                 shelf?: "active" | "archived" | "trash";
-                /** @description Only sessions in which something goes on, or that wait for a person. */
+                /** @description Only sessions with an active run, or only those that need the user's attention. */
                 state?: "live" | "needs_you";
-                /** @description Only sessions that are pinned; not together with `state`. */
+                /** @description Only pinned sessions. Can't be combined with `state`. */
                 pinned?: boolean;
                 /** @description Only sessions with this tag. */
                 tag?: string;
                 /** @description Only sessions in this project. */
                 project?: string;
-                /** @description `next` of the page before. */
+                /** @description The `next` of the previous page. */
                 before?: string;
-                /** @description Lines, at most 200; 50 if left out. */
+                /** @description The number of sessions, at most 200; 50 if omitted. */
                 count?: number;
             };
             header?: never;
@@ -5274,6 +5644,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5282,17 +5653,18 @@ export interface operations {
                     "application/json": components["schemas"]["ListBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    create: {
+    "sessions.create": {
         parameters: {
             query?: never;
             header?: never;
@@ -5305,6 +5677,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5313,17 +5686,18 @@ export interface operations {
                     "application/json": components["schemas"]["Created"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    counts: {
+    "sessions.count": {
         parameters: {
             query?: never;
             header?: never;
@@ -5332,6 +5706,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5340,20 +5715,21 @@ export interface operations {
                     "application/json": components["schemas"]["CountsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    read: {
+    "sessions.get": {
         parameters: {
             query?: {
-                /** @description Read it as it was after this entry. */
+                /** @description Return the session as it was after this entry. */
                 at?: number;
             };
             header?: never;
@@ -5364,6 +5740,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5372,17 +5749,18 @@ export interface operations {
                     "application/json": components["schemas"]["SessionBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    erase: {
+    "sessions.delete": {
         parameters: {
             query?: never;
             header?: never;
@@ -5393,23 +5771,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    change: {
+    "sessions.update": {
         parameters: {
             query?: never;
             header?: never;
@@ -5424,6 +5804,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5432,17 +5813,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    bindings: {
+    "sessions.list_bindings": {
         parameters: {
             query?: never;
             header?: never;
@@ -5453,6 +5835,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5461,17 +5844,18 @@ export interface operations {
                     "application/json": components["schemas"]["BindingsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    branch: {
+    "sessions.branch": {
         parameters: {
             query?: never;
             header?: never;
@@ -5486,6 +5870,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5494,17 +5879,18 @@ export interface operations {
                     "application/json": components["schemas"]["Created"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    break_run: {
+    "sessions.break_run": {
         parameters: {
             query?: never;
             header?: never;
@@ -5515,23 +5901,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    clear: {
+    "sessions.clear": {
         parameters: {
             query?: never;
             header?: never;
@@ -5542,6 +5930,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5550,17 +5939,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    compact: {
+    "sessions.compact": {
         parameters: {
             query?: never;
             header?: never;
@@ -5571,6 +5961,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5579,17 +5970,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    go_on: {
+    "sessions.continue": {
         parameters: {
             query?: never;
             header?: never;
@@ -5600,6 +5992,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5608,17 +6001,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    put: {
+    "drafts.put": {
         parameters: {
             query?: never;
             header?: never;
@@ -5633,6 +6027,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5641,22 +6036,23 @@ export interface operations {
                     "application/json": components["schemas"]["DraftKept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    of_session: {
+    "sessions.follow": {
         parameters: {
             query?: {
                 /**
-                 * @description Begin after this entry, named by its number or by the id of its event; 0 is the whole log. `Last-Event-ID` says the
-                 *     same and goes first.
+                 * @description Start after this entry, given by its number or its event ID; 0 starts at the beginning. `Last-Event-ID` takes
+                 *     precedence.
                  * @example 13.9f86d081
                  */
                 after?: string;
@@ -5671,6 +6067,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5679,20 +6076,21 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    of_session: {
+    "export.session": {
         parameters: {
             query?: {
-                /** @description `json` if left out. */
+                /** @description The file format; `json` if omitted. */
                 format?: "json" | "markdown" | "html";
             };
             header?: never;
@@ -5703,6 +6101,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5711,17 +6110,18 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    session_ids: {
+    "sessions.list_ids": {
         parameters: {
             query?: never;
             header?: never;
@@ -5732,6 +6132,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5740,17 +6141,18 @@ export interface operations {
                     "application/json": components["schemas"]["IdsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    add_session_id: {
+    "sessions.add_id": {
         parameters: {
             query?: never;
             header?: never;
@@ -5765,6 +6167,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5773,17 +6176,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    remove_session_id: {
+    "sessions.remove_id": {
         parameters: {
             query?: never;
             header?: never;
@@ -5795,6 +6199,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5803,22 +6208,23 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    log: {
+    "sessions.log": {
         parameters: {
             query?: {
-                /** @description Entries before this one; the newest if left out. */
+                /** @description Return entries before this one. If omitted, the newest entries. */
                 before?: number;
-                /** @description Lines, at most 500; 100 if left out. */
+                /** @description The number of lines, at most 500; 100 if omitted. */
                 count?: number;
             };
             header?: never;
@@ -5829,6 +6235,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5837,17 +6244,18 @@ export interface operations {
                     "application/json": components["schemas"]["LogBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    post: {
+    "messages.post": {
         parameters: {
             query?: never;
             header?: {
@@ -5864,6 +6272,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Accepted. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5872,17 +6281,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    put_back: {
+    "turns.redo": {
         parameters: {
             query?: never;
             header?: never;
@@ -5893,6 +6303,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5901,17 +6312,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    clear_queue: {
+    "queue.clear": {
         parameters: {
             query?: never;
             header?: never;
@@ -5922,6 +6334,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5930,17 +6343,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    resume_queue: {
+    "queue.resume": {
         parameters: {
             query?: never;
             header?: never;
@@ -5951,6 +6365,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5959,17 +6374,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    edit_queued: {
+    "queue.edit": {
         parameters: {
             query?: never;
             header?: never;
@@ -5985,6 +6401,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5993,17 +6410,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    remove_queued: {
+    "queue.remove": {
         parameters: {
             query?: never;
             header?: never;
@@ -6015,6 +6433,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6023,17 +6442,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    steer_queued: {
+    "queue.steer": {
         parameters: {
             query?: never;
             header?: never;
@@ -6045,6 +6465,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6053,17 +6474,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    retry: {
+    "turns.retry": {
         parameters: {
             query?: never;
             header?: never;
@@ -6074,6 +6496,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6082,17 +6505,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    list: {
+    "shares.list": {
         parameters: {
             query?: never;
             header?: never;
@@ -6103,6 +6527,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6111,17 +6536,18 @@ export interface operations {
                     "application/json": components["schemas"]["SharesBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    share: {
+    "shares.create": {
         parameters: {
             query?: never;
             header?: never;
@@ -6132,6 +6558,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6140,17 +6567,18 @@ export interface operations {
                     "application/json": components["schemas"]["NewShare"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    stop: {
+    "sessions.stop": {
         parameters: {
             query?: never;
             header?: never;
@@ -6165,6 +6593,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6173,22 +6602,26 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    page: {
+    "turns.list": {
         parameters: {
             query?: {
-                /** @description Turns before this one; the newest if left out. */
+                /** @description Return turns before this one. If omitted, the newest turns. */
                 before?: number;
-                /** @description Maximum number of turns, at most 100; 20 if left out. A page of long turns holds fewer; only an empty page is the last. */
+                /**
+                 * @description The maximum number of turns, up to 100; 20 if omitted. A page of long turns holds fewer; only an empty page is
+                 *     the last.
+                 */
                 count?: number;
             };
             header?: never;
@@ -6199,6 +6632,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6207,17 +6641,18 @@ export interface operations {
                     "application/json": components["schemas"]["PageBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    edit: {
+    "turns.edit": {
         parameters: {
             query?: never;
             header?: {
@@ -6235,6 +6670,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Accepted. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6243,17 +6679,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    choose_answer: {
+    "turns.choose_answer": {
         parameters: {
             query?: never;
             header?: never;
@@ -6269,6 +6706,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6277,17 +6715,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    undo: {
+    "turns.undo": {
         parameters: {
             query?: never;
             header?: never;
@@ -6302,6 +6741,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6310,17 +6750,18 @@ export interface operations {
                     "application/json": components["schemas"]["Kept"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    read: {
+    "settings.get": {
         parameters: {
             query?: never;
             header?: never;
@@ -6329,6 +6770,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6337,17 +6779,18 @@ export interface operations {
                     "application/json": components["schemas"]["SettingsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    change: {
+    "settings.update": {
         parameters: {
             query?: never;
             header?: never;
@@ -6360,6 +6803,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6368,20 +6812,21 @@ export interface operations {
                     "application/json": components["schemas"]["SettingsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    read: {
+    "shares.read": {
         parameters: {
             query?: {
-                /** @description Turns before this one; the newest if left out. */
+                /** @description Return turns before this one. If omitted, the newest turns. */
                 before?: number;
             };
             header?: never;
@@ -6392,6 +6837,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6400,17 +6846,18 @@ export interface operations {
                     "application/json": components["schemas"]["SharedBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    withdraw: {
+    "shares.revoke": {
         parameters: {
             query?: never;
             header?: never;
@@ -6421,26 +6868,28 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    tags: {
+    "tags.list": {
         parameters: {
             query?: {
-                /** @description Tags, at most 1,000; 200 if left out. */
+                /** @description The number of tags, at most 1,000; 200 if omitted. */
                 count?: number;
             };
             header?: never;
@@ -6449,6 +6898,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6457,17 +6907,18 @@ export interface operations {
                     "application/json": components["schemas"]["TagsBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    tokens: {
+    "tokens.list": {
         parameters: {
             query?: never;
             header?: never;
@@ -6476,6 +6927,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6484,17 +6936,18 @@ export interface operations {
                     "application/json": components["schemas"]["TokensBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    new_token: {
+    "tokens.create": {
         parameters: {
             query?: never;
             header?: never;
@@ -6507,6 +6960,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6515,17 +6969,18 @@ export interface operations {
                     "application/json": components["schemas"]["NewToken"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    revoke_token: {
+    "tokens.revoke": {
         parameters: {
             query?: never;
             header?: never;
@@ -6536,23 +6991,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    begin: {
+    "uploads.create": {
         parameters: {
             query?: never;
             header?: never;
@@ -6565,6 +7022,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6573,17 +7031,18 @@ export interface operations {
                     "application/json": components["schemas"]["UploadBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    look: {
+    "uploads.get": {
         parameters: {
             query?: never;
             header?: never;
@@ -6594,6 +7053,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6602,17 +7062,18 @@ export interface operations {
                     "application/json": components["schemas"]["UploadBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    delete: {
+    "uploads.cancel": {
         parameters: {
             query?: never;
             header?: never;
@@ -6623,23 +7084,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    send: {
+    "uploads.append": {
         parameters: {
             query?: never;
             header: {
@@ -6656,6 +7119,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6664,17 +7128,18 @@ export interface operations {
                     "application/json": components["schemas"]["UploadBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    users: {
+    "users.list": {
         parameters: {
             query?: never;
             header?: never;
@@ -6683,6 +7148,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6691,17 +7157,18 @@ export interface operations {
                     "application/json": components["schemas"]["UsersBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    add_user: {
+    "users.create": {
         parameters: {
             query?: never;
             header?: never;
@@ -6714,6 +7181,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6722,17 +7190,18 @@ export interface operations {
                     "application/json": components["schemas"]["NewUser"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    change_user: {
+    "users.update": {
         parameters: {
             query?: never;
             header?: never;
@@ -6747,6 +7216,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6755,12 +7225,13 @@ export interface operations {
                     "application/json": components["schemas"]["UserBody"];
                 };
             };
+            /** @description An error, as problem details with a `code`. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };

@@ -1,5 +1,4 @@
-// What is there on every page: commands by keyboard and by palette, the questions that they ask, the tab's title and mark,
-// notifications.
+// Present on every page: keyboard commands, the palette, dialogs, the tab's title and icon, notifications.
 
 import { useEffect } from "react";
 
@@ -19,7 +18,7 @@ const Shortcuts = lazily(() => import("./Shortcuts"), { close: ({ close }) => cl
 const SignOut = lazily(() => import("../shell/SignOut"), { close: ({ close }) => close() });
 const Questions = lazily(() => import("../sessions/Questions"), { close: answered });
 
-/** Once the page itself is there. */
+/** Loaded after the page itself. */
 const FETCHED_AFTER = 2_000;
 const NONE: typeof EVERYWHERE = [];
 

@@ -1,4 +1,4 @@
-// Everything that can be done now, and every session, by a few letters.
+// The command palette: finds available commands and all sessions by a few letters.
 
 import { i18n } from "@lingui/core";
 import { ChevronRight, MessageSquare, Search, X } from "lucide-react";
@@ -15,7 +15,7 @@ import { useFound } from "./found";
 import { spelt } from "./spelling";
 
 const RECENT = 8;
-/** In the palette what acts on the focus has no place. */
+/** Commands for the palette, which excludes those that act on the focused element. */
 const SHOWN: readonly Group[] = ["session", "anywhere", "go"];
 
 interface Option {
@@ -92,7 +92,7 @@ export default function Palette({ close }: { close: () => void }) {
   const nothing = options.length === 0;
   useEffect(() => dialog.current?.showModal(), []);
   useEffect(() => {
-    if (nothing) announce(i18n.t("Nothing found"));
+    if (nothing) announce(i18n.t("No results"));
   }, [nothing]);
   useEffect(() => {
     document.getElementById(`${id}-${chosen}`)?.scrollIntoView({ block: "nearest" });
@@ -134,7 +134,7 @@ export default function Palette({ close }: { close: () => void }) {
           aria-controls={`${id}-list`}
           aria-activedescendant={nothing ? undefined : `${id}-${chosen}`}
           aria-label={i18n.t("Command or session")}
-          placeholder={i18n.t("Type a command or the name of a session")}
+          placeholder={i18n.t("Search commands and sessions…")}
           value={typed}
           autoFocus
           autoComplete="off"
@@ -192,7 +192,7 @@ export default function Palette({ close }: { close: () => void }) {
           </div>
         ))}
       </div>
-      {nothing && <p className="dim none">{i18n.t("Nothing found")}</p>}
+      {nothing && <p className="dim none">{i18n.t("No results")}</p>}
     </dialog>
   );
 }

@@ -1,4 +1,4 @@
-// Every key that does something now, read from the commands themselves.
+// The list of keyboard shortcuts, built from the registered commands.
 
 import { i18n } from "@lingui/core";
 import { useState } from "react";
@@ -46,7 +46,7 @@ export default function Shortcuts({ close }: { close: () => void }) {
             setLetters(event.target.checked);
           }}
         />
-        {i18n.t("Single letters and signs are shortcuts")}
+        {i18n.t("Single-letter shortcuts")}
       </label>
     </Drawer>
   );

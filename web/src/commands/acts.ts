@@ -1,4 +1,4 @@
-// What can be done from anywhere. Nothing on the page changes by it: the server says when it happened.
+// Actions available on every page. The page changes only after the server confirms.
 
 import { navigate } from "wouter/use-browser-location";
 
@@ -12,7 +12,7 @@ export function here(): string | undefined {
   return sessionIn(location.pathname);
 }
 
-/** Goes round the sessions of a kind, from the one that is shown. */
+/** Cycles through the sessions of a kind, starting from the shown one. */
 export function goRound(is: (line: Line) => boolean, by: number): void {
   const lines = store.getState().list?.filter(is) ?? [];
   const at = lines.findIndex(({ session }) => session === here());
@@ -23,7 +23,7 @@ export function goRound(is: (line: Line) => boolean, by: number): void {
 export const isLive = (line: Line) => line.run != null;
 export const needsYou = (line: Line) => line.needs != null;
 
-/** The field that searches all sessions; on a phone it stands on a page of its own. */
+/** Focuses the search field. On a phone, opens the page of the list first. */
 export function searchAll(): void {
   const focus = () => {
     const field = document.querySelector<HTMLInputElement>(".side input[type=search]");
@@ -37,9 +37,9 @@ export function searchAll(): void {
   requestAnimationFrame(focus);
 }
 
-/** Here, and wherever the person signs in next. */
+/** Changes the language on this device and in the user's preferences. */
 export async function speakElsewhereToo(language: Language): Promise<void> {
-  // Where that cannot be kept, this device speaks it all the same.
+  // This device uses the language even if the preference can't be saved.
   await prefer({ language }).catch(() => undefined);
   setLanguage(language);
 }

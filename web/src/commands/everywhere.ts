@@ -1,4 +1,4 @@
-// What can be done wherever one is.
+// Commands available on every page.
 
 import { i18n } from "@lingui/core";
 import { navigate } from "wouter/use-browser-location";

@@ -2,7 +2,7 @@ import { i18n } from "@lingui/core";
 
 import type { Group } from "./registry";
 
-/** What the commands of a group are called together. */
+/** Returns the heading of a group of commands. */
 export function titleOf(group: Group): string {
   switch (group) {
     case "session":

@@ -1,4 +1,4 @@
-// Which keys a person pressed, told as commands name them: `Mod+Shift+o`, `Alt+ArrowUp`, `?`.
+// Names key presses the way commands do: `Mod+Shift+o`, `Alt+ArrowUp`, `?`.
 
 interface Pressed {
   key: string;
@@ -9,7 +9,7 @@ interface Pressed {
   shiftKey: boolean;
 }
 
-/** Whether an event is what a command is waiting for. */
+/** Whether an event matches a command's keys. */
 export function matches(keys: string, event: Pressed): boolean {
   const parts = keys.split("+");
   const key = parts.pop() ?? "";
@@ -27,7 +27,7 @@ function isLetter(key: string): boolean {
   return /^[a-z]$/i.test(key);
 }
 
-/** Whether keys are those that write: they belong to a field that has the focus, and can be turned off. */
+/** Whether keys type text. A focused field takes them, and the user can turn such shortcuts off. */
 export function isPlain(keys: string): boolean {
   return !/^(Mod|Alt)\+/.test(keys) && keys.replace("Shift+", "").length === 1;
 }
@@ -35,7 +35,7 @@ export function isPlain(keys: string): boolean {
 const FIELDS =
   "input:not([type=checkbox]):not([type=radio]):not([type=button]), textarea, select, [contenteditable]";
 
-/** Whether what has the focus takes what is typed. */
+/** Whether the focused element accepts text. */
 export function isField(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest(FIELDS) !== null;
 }

@@ -1,4 +1,4 @@
-// The places of the page that have an address of their own, and what they are called.
+// Pages with an address of their own, and their names.
 
 import { i18n } from "@lingui/core";
 
@@ -28,18 +28,18 @@ export const PLACES: readonly Place[] = [
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The server says nothing about what cannot be an id, and names such as `constructor` mean something to an object. */
+/** Checks the form of an id. The server ignores malformed ids, and names such as `constructor` exist on every object. */
 export function isSessionId(text: string): boolean {
   return ID.test(text);
 }
 
-/** The session that a path leads to. */
+/** Returns the session of a path. */
 export function sessionIn(path: string): string | undefined {
   const id = /^\/s\/([^/?]+)/.exec(path)?.[1];
   return id !== undefined && isSessionId(id) ? id : undefined;
 }
 
-/** What a path leads to is called; none for a session and for what has no name. */
+/** Returns the name of a page; undefined for sessions and unknown paths. */
 export function nameOf(path: string): string | undefined {
   return PLACES.find((place) => place.path === path)?.title();
 }

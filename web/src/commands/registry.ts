@@ -1,16 +1,16 @@
-// Everything that can be done now. Each part of the page adds what it can do for as long as it is shown; the palette, the
-// keyboard and the sheet of shortcuts all read from here, so that none of them tells what is not so.
+// The available commands. Each part of the page registers its commands while it is shown. The palette, the keyboard and
+// the list of shortcuts all read this registry, so they always agree.
 
 import { useEffect, useLayoutEffect, useRef } from "react";
 
 import { isOn } from "../shell/remembered";
 import { isField, isPlain, matches } from "./keys";
 
-/** What a command is about, in the order in which the palette and the sheet show it. */
+/** Groups of commands, in the order of the palette and of the list of shortcuts. */
 export type Group = "session" | "anywhere" | "go" | "turn" | "composer" | "list";
 
 export interface Command {
-  /** Its name among all; of two with the same the later counts. */
+  /** The unique id. Of two commands with the same id, the later one wins. */
   id: string;
   group: Group;
   /** In the language of the page. */
@@ -20,16 +20,16 @@ export interface Command {
   /** Whether it can be done now; always if left out. */
   when?: () => boolean;
   run: () => void;
-  /** Acts on what has the focus: only by its keys. */
+  /** Acts on the focused element, so it is available only by its keys. */
   onlyKeys?: true;
-  /** Its part of the page hears the keys itself. */
+  /** The owning part of the page handles the keys itself. */
   local?: true;
 }
 
 type Part = { readonly current: readonly Command[] };
 const parts = new Set<Part>();
 
-/** Adds commands for as long as they are shown. They may be new with every drawing. */
+/** Registers commands while the component is mounted. They may change on every render. */
 export function useCommands(commands: readonly Command[]): void {
   const part = useRef(commands);
   useLayoutEffect(() => {
@@ -38,13 +38,13 @@ export function useCommands(commands: readonly Command[]): void {
   useEffect(() => add(part), []);
 }
 
-/** Adds commands until they are taken away. */
+/** Registers commands until the returned function is called. */
 export function add(part: Part): () => void {
   parts.add(part);
   return () => void parts.delete(part);
 }
 
-/** Every command that is there, also one that cannot be done at the moment. */
+/** Returns all registered commands, including unavailable ones. */
 export function allCommands(): Command[] {
   const all = [...parts].flatMap((part) => part.current);
   return [...new Map(all.map((command) => [command.id, command])).values()];
@@ -58,7 +58,7 @@ export function keysOf({ keys }: Command): readonly string[] {
   return keys === undefined ? [] : typeof keys === "string" ? [keys] : keys;
 }
 
-/** What keys do now, in the whole page. */
+/** Returns the command that a key press runs. */
 function commandFor(event: KeyboardEvent): Command | undefined {
   const isWanted = (keys: string) =>
     matches(keys, event) && !(isPlain(keys) && (isField(event.target) || !isOn("letters")));
@@ -67,7 +67,7 @@ function commandFor(event: KeyboardEvent): Command | undefined {
   );
 }
 
-/** Lets the keyboard give commands. What is over the page keeps its keys for itself. */
+/** Runs commands by keyboard. Dialogs and menus over the page keep their keys. */
 export function useKeyboard(): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {

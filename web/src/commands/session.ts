@@ -1,4 +1,4 @@
-// What can be done with the session that is shown.
+// Commands for the shown session.
 
 import { i18n } from "@lingui/core";
 import { navigate } from "wouter/use-browser-location";
@@ -46,7 +46,7 @@ function acts({ session, view, finding, find, print, history }: Shown): Command[
     {
       id: "session.retry",
       group: "session",
-      title: () => i18n.t("Retry the last answer"),
+      title: () => i18n.t("Retry last answer"),
       when: () => rests,
       run: () =>
         void attempt(
@@ -57,14 +57,14 @@ function acts({ session, view, finding, find, print, history }: Shown): Command[
     {
       id: "session.edit",
       group: "session",
-      title: () => i18n.t("Edit the last message"),
+      title: () => i18n.t("Edit last message"),
       when: () => newest !== undefined,
       run: () => newest !== undefined && ui.setState({ editing: { session, turn: newest } }),
     },
     {
       id: "session.take_back",
       group: "session",
-      title: () => i18n.t("Take back the last turn"),
+      title: () => i18n.t("Undo last turn"),
       keys: "Mod+Alt+z",
       when: () => newest !== undefined,
       run: () => newest !== undefined && takeBack(session, newest),
@@ -74,7 +74,7 @@ function acts({ session, view, finding, find, print, history }: Shown): Command[
       group: "session",
       title: () => i18n.t("Find in this session"),
       keys: "Mod+f",
-      // Once more is the browser's.
+      // A second press opens the browser's own search.
       when: () => !finding,
       run: find,
     },
@@ -104,7 +104,7 @@ function acts({ session, view, finding, find, print, history }: Shown): Command[
   ];
 }
 
-/** The same as in the menu of the session's row. */
+/** The same actions as in the session's menu in the list. */
 function context({ session, view }: Shown): Command[] {
   const when = () => view !== undefined && !view.trashed;
   return [
@@ -154,14 +154,14 @@ function shelves({ session, view }: Shown): Command[] {
     {
       id: "session.archive",
       group: "session",
-      title: () => (view.archived ? i18n.t("Bring back from the archive") : i18n.t("Move to the archive")),
+      title: () => (view.archived ? i18n.t("Unarchive session") : i18n.t("Archive session")),
       when: () => !view.trashed,
       run: () => change({ archived: !view.archived }),
     },
     {
       id: "session.trash",
       group: "session",
-      title: () => (view.trashed ? i18n.t("Bring back from the trash") : i18n.t("Move to trash")),
+      title: () => (view.trashed ? i18n.t("Restore from trash") : i18n.t("Move to trash")),
       run: () => change({ trashed: !view.trashed }),
     },
   ];

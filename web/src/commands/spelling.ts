@@ -1,5 +1,4 @@
-// Keys as they are written on the keyboard in front of the person. `Mod` is the key that commands are given with: Command on a
-// Mac, Control elsewhere.
+// The names of keys on the user's keyboard. `Mod` is Command on a Mac and Control elsewhere.
 
 import { i18n } from "@lingui/core";
 
@@ -35,7 +34,7 @@ export function spelt(keys: string): string {
   return keys.split("+").map(nameOf).join(" ");
 }
 
-/** What a thing is called, with the keys that do the same. */
+/** Appends the keyboard shortcut to a label. */
 export function withKeys(label: string, keys: string): string {
   return `${label} (${spelt(keys)})`;
 }

@@ -1,4 +1,4 @@
-// Where a person writes. Nothing is cleared before it is kept: the text leaves when it is in the outbox, on this device.
+// The composer. The field is cleared only after the message is saved in the outbox on this device.
 
 import { i18n } from "@lingui/core";
 import { ArrowUp, Paperclip } from "lucide-react";
@@ -35,7 +35,7 @@ function nameOf(mode: Mode): string {
 interface Props {
   session: string;
   view: View | undefined;
-  /** The person wants to say the last thing differently. */
+  /** Edits the last message. */
   onEditLast: () => void;
 }
 
@@ -56,14 +56,15 @@ export function Composer({ session, view, onEditLast }: Props) {
   const send = (how: Mode) => {
     const { ready } = uploads;
     if (empty) return;
-    if (ready === undefined) return setProblem(i18n.t("A file is still on its way. Send when it is saved."));
+    if (ready === undefined)
+      return setProblem(i18n.t("A file is still uploading. Send the message when it's done."));
     draft.save();
     const message = { session, text: draft.text, attachments: ready, mode: busy ? how : "queue" } as const;
     try {
       outbox.send(model === undefined ? message : { ...message, model });
     } catch {
       return setProblem(
-        i18n.t("This device has no room to keep it. Nothing was sent, and your text is still here."),
+        i18n.t("Nothing was sent because this browser's storage is full. Your text is still here."),
       );
     }
     draft.write("");
@@ -125,7 +126,7 @@ export function Composer({ session, view, onEditLast }: Props) {
             />
             <ModelChoice chosen={model} choose={chooseModel} />
             {busy && (
-              <div className="mode" role="radiogroup" aria-label={i18n.t("While the agent works")}>
+              <div className="mode" role="radiogroup" aria-label={i18n.t("While the agent is working")}>
                 {MODES.map((value) => (
                   <button
                     key={value}
@@ -155,7 +156,9 @@ export function Composer({ session, view, onEditLast }: Props) {
         </div>
         <div className="hint">
           {away ? (
-            <span>{i18n.t("Messages you send now are kept here and delivered in order.")}</span>
+            <span>
+              {i18n.t("Messages are saved on this device and sent in order when the server is back.")}
+            </span>
           ) : (
             <Hints busy={busy} mode={mode} />
           )}
@@ -199,7 +202,7 @@ function Unseen({ files, chosen }: { files: readonly Upload[]; chosen: string | 
 function savedHere(): string {
   return isVolatile()
     ? i18n.t("Draft not saved: keep this tab open until the server is back.")
-    : i18n.t("Draft kept on this device");
+    : i18n.t("Draft saved on this device");
 }
 
 function DraftState({ draft }: { draft: SessionDraft }) {

@@ -1,10 +1,11 @@
 import { i18n } from "@lingui/core";
 import { X } from "lucide-react";
 
+import { codeText } from "../api/problems";
 import { percentOf, sizeOf } from "../shell/words";
 import type { Upload } from "../storage/files";
 
-/** The files that go with the next message, and how far each is. */
+/** The attachments of the next message, with their upload progress. */
 export function Files({ files, remove }: { files: readonly Upload[]; remove: (id: string) => void }) {
   if (files.length === 0) return null;
   return (
@@ -31,8 +32,17 @@ export function Files({ files, remove }: { files: readonly Upload[]; remove: (id
 }
 
 function State({ file: { sent, size_bytes, blob, problem } }: { file: Upload }) {
-  if (problem !== undefined) return <span className="bad">{problem}</span>;
+  if (problem !== undefined) return <span className="bad">{problemWords(problem)}</span>;
   if (blob !== undefined) return <span className="dim">{i18n.t("Saved")}</span>;
   const part = percentOf(size_bytes === 0 ? 0 : Math.floor((100 * sent) / size_bytes) / 100);
   return <span className="dim num">{i18n.t("Uploading {part}", { part })}</span>;
+}
+
+function problemWords(problem: string): string {
+  return codeText(problem, {
+    too_large: i18n.t("This file is too large. Attach one of at most 128 MB."),
+    too_many: i18n.t(
+      "Too many uploads are unfinished. Remove this file, and attach it again when they are done.",
+    ),
+  });
 }

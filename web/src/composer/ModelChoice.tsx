@@ -7,7 +7,7 @@ import { ownPlace, tryWriteOwn } from "../storage/own";
 
 const place = (session: string) => ownPlace("model", session);
 
-/** Who is asked in a session: remembered on this device, none for the server's first one. */
+/** The model chosen for a session, remembered on this device. Undefined for the server's default. */
 export function useModel(session: string): [string | undefined, (name: string) => void] {
   const models = useKnown(({ models }) => models);
   const [chosen, setChosen] = useState(() => read(place(session)) ?? undefined);
@@ -17,7 +17,7 @@ export function useModel(session: string): [string | undefined, (name: string) =
     else tryWriteOwn(place(session), other);
     setChosen(other);
   };
-  // One that is no longer offered is not asked.
+  // Ignores a model that the server no longer offers.
   return [models.some(({ name }) => name === chosen) ? chosen : undefined, choose];
 }
 

@@ -8,7 +8,7 @@ import { attempt } from "../shell/attempt";
 import { toComposer } from "../shell/regions";
 import { countOf } from "../shell/words";
 
-/** Messages that wait on the server: every device sees them and can change them. */
+/** Messages queued on the server. Every device shows them and can change them. */
 export function QueueTray({
   session,
   queue,
@@ -23,7 +23,7 @@ export function QueueTray({
   return (
     <div className="tray">
       {paused > 0 && <Paused session={session} count={paused} />}
-      <ul aria-label={i18n.t("Waiting messages")}>
+      <ul aria-label={i18n.t("Queued messages")}>
         {queue.map((queued) => (
           <Waiting key={queued.turn} session={session} queued={queued} busy={busy} />
         ))}
@@ -32,7 +32,7 @@ export function QueueTray({
   );
 }
 
-/** Stop paused the queue: nothing of it is sent until a person says so. */
+/** Shown after Stop paused the queue: nothing is sent until the user resumes it. */
 function Paused({ session, count }: { session: string; count: number }) {
   const change = (act: "resume" | "clear") => {
     toComposer();
@@ -44,7 +44,7 @@ function Paused({ session, count }: { session: string; count: number }) {
   return (
     <div className="paused">
       <Pause aria-hidden="true" />
-      <span className="grow">{i18n.t("Queue paused · {count} waiting", { count: countOf(count) })}</span>
+      <span className="grow">{i18n.t("Queue paused · {count} queued", { count: countOf(count) })}</span>
       <button type="button" className="btn sm" onClick={() => change("resume")}>
         {i18n.t("Resume")}
       </button>
@@ -68,7 +68,7 @@ function Waiting({ session, queued, busy }: { session: string; queued: QueuedVie
           className="grow"
           onSubmit={(event) => {
             event.preventDefault();
-            // The device is the server's to say.
+            // The server sets the device.
             const { device: _, ...said } = queued.message;
             const body = { ...said, text: draft };
             change(ask("PUT", path, { body }).then(() => setDraft(undefined)));
@@ -78,7 +78,7 @@ function Waiting({ session, queued, busy }: { session: string; queued: QueuedVie
           <textarea
             className="edit"
             dir="auto"
-            aria-label={i18n.t("Waiting message")}
+            aria-label={i18n.t("Queued message")}
             rows={Math.min(6, draft.split("\n").length)}
             value={draft}
             autoFocus

@@ -5,7 +5,7 @@ import { insist } from "../api/client";
 import { useCommands } from "../commands/registry";
 import { attempt } from "../shell/attempt";
 
-/** Says "Stopping…" until the log says that the run ended. */
+/** Shows "Stopping…" until the log contains the end of the run. */
 export function Stop({ session, run, away }: { session: string; run: number | null; away: boolean }) {
   const [asked, setAsked] = useState<number | null>(null);
   const [again, setAgain] = useState(false);
@@ -29,7 +29,7 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
     {
       id: "session.stop.twice",
       group: "session",
-      title: () => i18n.t("Stop, when pressed twice"),
+      title: () => i18n.t("Stop (press twice)"),
       keys: "Escape",
       run: () => undefined,
       onlyKeys: true,
@@ -38,7 +38,7 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
   ]);
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      // Whatever else is closed by it comes first.
+      // Anything else that Escape closes takes precedence.
       if (event.key !== "Escape" || event.defaultPrevented) return;
       if (again) void stop();
       else setAgain(true);
@@ -51,10 +51,10 @@ export function Stop({ session, run, away }: { session: string; run: number | nu
     const timer = setTimeout(() => setAgain(false), 1_500);
     return () => clearTimeout(timer);
   }, [again]);
-  const why = away ? i18n.t("You can stop it when the connection is back") : undefined;
+  const why = away ? i18n.t("You can stop the answer when the server is back") : undefined;
   return (
     <>
-      {again && !stopping && <span className="dim">{i18n.t("Esc again to stop")}</span>}
+      {again && !stopping && <span className="dim">{i18n.t("Press Esc again to stop")}</span>}
       <button
         type="button"
         className="stop"

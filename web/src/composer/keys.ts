@@ -1,4 +1,4 @@
-// What keys do while a message is written. The field hears them itself; the sheet of shortcuts tells of them.
+// Keys of the composer. The field handles them itself; this list is for the shortcuts page.
 
 import { i18n } from "@lingui/core";
 
@@ -6,7 +6,7 @@ import type { Command } from "../commands/registry";
 import type { Mode } from "../live/outbox";
 
 interface Writing {
-  /** What Enter does while the agent works. */
+  /** The action of Enter while the agent is working. */
   mode: Mode;
   send: (how: Mode) => void;
   attach: () => void;
@@ -31,7 +31,7 @@ export function commandsOf({ mode, send, attach, editLast, isEmpty }: Writing): 
       () => i18n.t("Send"),
       () => send(mode),
     ),
-    // The field begins the line itself.
+    // The field inserts the line break itself.
     key(
       "Shift+Enter",
       () => i18n.t("New line"),
@@ -48,7 +48,7 @@ export function commandsOf({ mode, send, attach, editLast, isEmpty }: Writing): 
       () => i18n.t("Interrupt the agent and send"),
       () => send("interrupt"),
     ),
-    key("ArrowUp", () => i18n.t("Edit the last message"), editLast, isEmpty),
+    key("ArrowUp", () => i18n.t("Edit last message"), editLast, isEmpty),
     key("Mod+u", () => i18n.t("Attach a file"), attach),
   ];
 }

@@ -23,8 +23,8 @@ export function unseen(
   const pictures = model.pictures === false && has(PICTURES);
   const documents = model.documents === false && has(["application/pdf"]);
   if (pictures && documents)
-    return i18n.t("{name} can't see pictures or PDFs. It gets only the file names.", { name });
-  if (pictures) return i18n.t("{name} can't see pictures. It gets only the file names.", { name });
+    return i18n.t("{name} can't read images or PDFs. It gets only the file names.", { name });
+  if (pictures) return i18n.t("{name} can't read images. It gets only the file names.", { name });
   if (documents) return i18n.t("{name} can't read PDFs. It gets only the file names.", { name });
   return undefined;
 }

@@ -1,10 +1,9 @@
-// Files on their way to the server, in pieces, over as many connections as it takes. A file that is not whole there yet is
-// kept on this device, so that it goes on after a reload too.
+// Uploads files in chunks, across as many connections as needed. This device stores an unfinished file, so that its
+// upload resumes after a reload.
 
-import { i18n } from "@lingui/core";
 import { useCallback, useEffect, useRef, useState } from "react";
 
-import { ask, pageHeader, Refused } from "../api/client";
+import { ask, pageHeader, Refused, refused } from "../api/client";
 import type { Attachment } from "../log/types";
 import { dropFile, keepFile, keepUploads, readFile, readUploads, type Upload } from "../storage/files";
 import { newId } from "../shell/id";
@@ -19,7 +18,7 @@ const PIECE = 512 * 1024;
 const AGAIN = 1_000;
 const PATIENCE = 20_000;
 
-/** Sends one piece; what arrived of a piece that was cut is asked for again. */
+/** Sends one chunk. After a conflict, asks the server for its offset. */
 async function send(upload: string, offset: number, file: Blob): Promise<Known> {
   const response = await fetch(`/api/v1/uploads/${upload}`, {
     method: "PATCH",
@@ -29,10 +28,10 @@ async function send(upload: string, offset: number, file: Blob): Promise<Known> 
   });
   if (response.ok) return (await response.json()) as Known;
   if (response.status === 409) return ask<Known>("GET", `/uploads/${upload}`);
-  throw new Refused(response.status, "", await response.text());
+  throw refused(response.status, await response.text());
 }
 
-/** Brings a file to the server, whatever happens to the network; `tell` hears how far it is. */
+/** Uploads a file and retries after network errors. Calls `tell` with the progress. */
 async function bring(
   known: Upload,
   file: Blob,
@@ -58,11 +57,11 @@ async function bring(
         continue;
       }
       if (error instanceof Refused && !error.passes && error.status !== 401) {
-        return tell({ problem: error.status === 413 ? i18n.t("Too large: limit is 128 MB") : error.detail });
+        return tell({ problem: error.status === 413 ? "too_large" : error.code });
       }
       await new Promise((resolve) => setTimeout(resolve, AGAIN));
       if (upload === undefined) continue;
-      // Where the server stands is known only when it says so.
+      // Resume at the server's offset, if it answers.
       const known = await ask<Known>("GET", `/uploads/${upload}`).catch(() => undefined);
       if (known !== undefined) sent = known.offset;
     }
@@ -72,10 +71,10 @@ async function bring(
 export interface Uploads {
   files: Upload[];
   add: (files: Iterable<File>) => void;
-  /** Puts back attachments that the server already has. */
+  /** Restores attachments that the server already has. */
   put: (attachments: readonly Attachment[]) => void;
   remove: (id: string) => void;
-  /** What a message can name; none while one is not whole. */
+  /** The complete attachments; undefined while an upload is unfinished. */
   ready: Attachment[] | undefined;
   clear: () => void;
 }
@@ -120,7 +119,7 @@ export function useUploads(session: string): Uploads {
       const media_type = file.type === "" ? "application/octet-stream" : file.type;
       const { name, size: size_bytes } = file;
       const known: Upload = { id: newId(), name, media_type, size_bytes, sent: 0 };
-      // On this device first: a reload in the next moment finds it.
+      // Saved on this device first, so that an immediate reload does not lose it.
       void keepFile(known.id, file).then(() => {
         change((files) => [...files, known]);
         begin(known, file);

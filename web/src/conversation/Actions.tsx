@@ -1,4 +1,4 @@
-// What can be done with a turn. Nothing on the page changes by the click: the log says when it happened.
+// Actions on a turn. The page changes only when the log does.
 
 import { i18n } from "@lingui/core";
 import { ChevronLeft, ChevronRight, Copy, GitBranch, Pencil, RefreshCw, Undo2 } from "lucide-react";
@@ -15,7 +15,7 @@ import { takeBack } from "./undo";
 
 interface ActProps {
   label: string;
-  /** The key that does the same while the turn has the focus. */
+  /** The equivalent key while the turn has the focus. */
   act?: string;
   disabled?: boolean;
   onClick: () => void;
@@ -49,14 +49,14 @@ export function SaidActions({ turn, session, newest }: Props) {
   return (
     <span className="acts">
       <Act
-        label={i18n.t("Say it differently")}
+        label={i18n.t("Edit message")}
         act="E"
         onClick={() => ui.setState({ editing: { session, turn: turn.turn } })}
       >
         <Pencil aria-hidden="true" />
       </Act>
       {newest && (
-        <Act label={i18n.t("Take back")} onClick={() => takeBack(session, turn.turn)}>
+        <Act label={i18n.t("Undo turn")} onClick={() => takeBack(session, turn.turn)}>
           <Undo2 aria-hidden="true" />
         </Act>
       )}
@@ -110,7 +110,7 @@ export function AnswerActions({ turn, session, newest, live }: Props & { live: b
   );
 }
 
-/** Earlier answers are kept; one of them is shown. */
+/** Switches between the answers of a turn. */
 function Versions({ turn, session }: { turn: TurnView; session: string }) {
   const answers = turn.alternatives;
   if (answers.length < 2) return null;
@@ -126,12 +126,12 @@ function Versions({ turn, session }: { turn: TurnView; session: string }) {
   };
   return (
     <span className="ver">
-      <Act label={i18n.t("Earlier answer")} act="[" disabled={at <= 0} onClick={() => choose(at - 1)}>
+      <Act label={i18n.t("Previous answer")} act="[" disabled={at <= 0} onClick={() => choose(at - 1)}>
         <ChevronLeft aria-hidden="true" />
       </Act>
       {i18n.t("{at} of {count}", { at: at + 1, count: answers.length })}
       <Act
-        label={i18n.t("Later answer")}
+        label={i18n.t("Next answer")}
         act="]"
         disabled={at + 1 >= answers.length}
         onClick={() => choose(at + 1)}

@@ -19,7 +19,7 @@ function Told({ session, newest }: { session: string; newest: number }) {
   if (platforms === undefined || platforms.length === 0) return null;
   const names = [...new Set(platforms)].join(", ");
   return (
-    <span className="origin" title={i18n.t("What is said in the chat goes on in this session")}>
+    <span className="origin" title={i18n.t("New messages in this chat continue this session")}>
       <MessagesSquare aria-hidden="true" />
       <span className="clip">{i18n.t("Chat on {names}", { names })}</span>
     </span>

@@ -1,4 +1,4 @@
-// How much of its window the agent last read, and what the turns in the state cost.
+// The size of the context in the last step, and the cost of the loaded turns.
 
 import { i18n } from "@lingui/core";
 import { useId } from "react";
@@ -9,7 +9,7 @@ import { costOf, countOf, percentOf } from "../shell/words";
 
 const NEARLY_FULL = 0.8;
 
-/** Tokens of the last step: each step reads the session anew. */
+/** Returns the average tokens per step of the newest run: each step reads the whole session again. */
 function lastRead(state: State): number {
   const run = state.turns.at(-1)?.runs.at(-1);
   if (run === undefined) return 0;
@@ -60,7 +60,7 @@ export function Context({ session }: { session: string }) {
       <div id={id} popover="auto" className="pop">
         <h2>{i18n.t("Context")}</h2>
         <dl>
-          <dt>{i18n.t("Read last")}</dt>
+          <dt>{i18n.t("In context")}</dt>
           <dd className="num">
             {i18n.t("{count} of {all} tokens", {
               count: countOf(read),
@@ -69,9 +69,9 @@ export function Context({ session }: { session: string }) {
           </dd>
           <dt>{i18n.t("Model")}</dt>
           <dd>{model.name}</dd>
-          <dt>{i18n.t("Read in all turns here")}</dt>
+          <dt>{i18n.t("Input tokens, total")}</dt>
           <dd className="num">{tokensOf(sum((used) => used.input_tokens))}</dd>
-          <dt>{i18n.t("Said")}</dt>
+          <dt>{i18n.t("Output tokens, total")}</dt>
           <dd className="num">{tokensOf(sum((used) => used.output_tokens))}</dd>
           {cost > 0 && (
             <>
@@ -80,7 +80,7 @@ export function Context({ session }: { session: string }) {
             </>
           )}
         </dl>
-        <p>{i18n.t("Near 80% the agent gets a summary of older turns. You keep the full text.")}</p>
+        <p>{i18n.t("At about 80%, the agent gets a summary of older turns. You still see the full text.")}</p>
       </div>
     </>
   );

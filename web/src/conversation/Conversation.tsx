@@ -3,6 +3,7 @@ import { ArrowLeft, Ellipsis, GitBranch, History as HistoryIcon, ScrollText, Sea
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Link, useSearch } from "wouter";
 
+import { codeText } from "../api/problems";
 import { useSessionCommands } from "../commands/session";
 import { withKeys } from "../commands/spelling";
 import { Composer } from "../composer/Composer";
@@ -51,7 +52,10 @@ export function Conversation({ session }: { session: string }) {
   const { printing, print } = usePrint(earlier);
   useSessionCommands({ session, view, finding, find, print, history: () => setHistory(true) });
   useTurnKeys();
-  if (missing !== undefined) return <Nowhere why={missing} session={session} />;
+  if (missing !== undefined) {
+    const title = missing === "session_not_found" ? {} : { title: i18n.t("Can't open this session") };
+    return <Nowhere {...title} why={codeText(missing)} session={session} />;
+  }
   return (
     <>
       <header className="head">
@@ -117,7 +121,7 @@ function useView(state: State | undefined): View | undefined {
   return view;
 }
 
-/** A session that the server does not know yet has no name to change. */
+/** A session that the server does not have yet cannot be renamed. */
 function NewTitle() {
   return (
     <div className="grow titled">
@@ -155,7 +159,7 @@ function Tools({ session, find, history }: { session: string; find: () => void; 
   );
 }
 
-/** An address may name the turn that it leads to. */
+/** Scrolls to the turn named in the address. */
 function useAskedTurn(session: string): void {
   const turn = Number(new URLSearchParams(useSearch()).get("turn") ?? Number.NaN);
   useEffect(() => {
@@ -163,15 +167,11 @@ function useAskedTurn(session: string): void {
   }, [session, turn]);
 }
 
-/** Where a branch comes from. */
+/** The link to the session that this one is a branch of. */
 function Origin({ session }: { session: string }) {
   const title = useKnown(({ list }) => list?.find((line) => line.session === session)?.title);
   return (
-    <Link
-      href={`/s/${session}`}
-      className="origin"
-      title={i18n.t("The session that this one is a branch of")}
-    >
+    <Link href={`/s/${session}`} className="origin" title={i18n.t("Original session")}>
       <GitBranch aria-hidden="true" />
       <span className="clip">
         {title == null ? i18n.t("Branch of another session") : i18n.t("Branch of {title}", { title })}

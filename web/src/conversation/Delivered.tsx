@@ -1,4 +1,4 @@
-// What became of an answer that goes to a chat: on its way, in doubt, refused. One that arrived is told in a word.
+// The delivery status of an answer to a chat.
 
 import { i18n } from "@lingui/core";
 
@@ -21,17 +21,18 @@ export function Delivered({ session, turn }: { session: string; turn: number }) 
 
 function told({ outcome, to }: Delivery): { words: string; wrong: boolean } {
   const platform = platformOf(to.chat);
-  if (outcome == null) return { words: i18n.t("On its way to {platform}…", { platform }), wrong: false };
-  if (outcome === "delivered") return { words: i18n.t("Arrived on {platform}.", { platform }), wrong: false };
+  if (outcome == null) return { words: i18n.t("Sending to {platform}…", { platform }), wrong: false };
+  if (outcome === "delivered")
+    return { words: i18n.t("Delivered to {platform}.", { platform }), wrong: false };
   if (outcome === "doubtful")
     return {
-      words: i18n.t("It may not have arrived on {platform}; it was repeated twice.", { platform }),
+      words: i18n.t("The answer may not have reached {platform}. It was sent three times.", { platform }),
       wrong: true,
     };
   const refused = variant(outcome, "refused");
   if (refused !== undefined)
     return {
-      words: i18n.t("{platform} did not take it: {reason}", { platform, reason: refused.reason }),
+      words: i18n.t("{platform} rejected the answer: {reason}", { platform, reason: refused.reason }),
       wrong: true,
     };
   const withdrawn = variant(outcome, "withdrawn");
@@ -41,12 +42,14 @@ function told({ outcome, to }: Delivery): { words: string; wrong: boolean } {
       wrong: false,
     };
   return {
-    words: i18n.t("The delivery to {platform} ended in a way this version does not know.", { platform }),
+    words: i18n.t("The outcome of the delivery to {platform} is unknown. Reload the page to show it.", {
+      platform,
+    }),
     wrong: false,
   };
 }
 
-/** The second part of a chat's key is its platform, whose name has no sign that would be written otherwise. */
+/** Returns the platform, which is the second part of a chat's key. Its name needs no decoding. */
 function platformOf(chat: string): string {
   return chat.split(":")[1] ?? "";
 }

@@ -13,7 +13,7 @@ interface Props {
   message: Message;
 }
 
-/** Below the message, which stays: what it says instead goes into a branch. */
+/** Edits a message below the original. Sending creates a branch; the original is unchanged. */
 export function Edit({ session, turn, message }: Props) {
   const [text, setText] = useState(message.text);
   const [sending, setSending] = useState(false);
@@ -42,7 +42,7 @@ export function Edit({ session, turn, message }: Props) {
     >
       <textarea
         dir="auto"
-        aria-label={i18n.t("Say it differently")}
+        aria-label={i18n.t("Edit message")}
         value={text}
         rows={Math.min(12, text.split("\n").length + 1)}
         autoFocus
@@ -59,12 +59,12 @@ export function Edit({ session, turn, message }: Props) {
       />
       <div className="do">
         <button type="submit" className="btn sm" disabled={sending || text.trim() === ""}>
-          {sending ? i18n.t("Saving…") : i18n.t("Send in a branch")}
+          {sending ? i18n.t("Saving…") : i18n.t("Send in a new branch")}
         </button>
         <button type="button" className="btn sm ghost" onClick={close}>
           {i18n.t("Cancel")}
         </button>
-        <span className="dim">{i18n.t("The original stays where it is.")}</span>
+        <span className="dim">{i18n.t("This session stays unchanged.")}</span>
         {problem !== undefined && <span role="alert">{problem}</span>}
       </div>
     </form>

@@ -77,7 +77,7 @@ export function Find({ session, turns, earlier, close }: Props) {
         {words === ""
           ? ""
           : hits.length === 0
-            ? i18n.t("Nothing found")
+            ? i18n.t("No results")
             : i18n.t("{at} of {count}", { at: Math.min(at, hits.length - 1) + 1, count: hits.length })}
       </span>
       {earlier.missing > 0 && (
@@ -95,7 +95,7 @@ export function Find({ session, turns, earlier, close }: Props) {
             ? i18n.t("{count, plural, one {Search # earlier turn} other {Search # earlier turns}}", {
                 count: earlier.missing,
               })
-            : i18n.t("Reading earlier turns…")}
+            : i18n.t("Loading earlier turns…")}
         </button>
       )}
       <button type="button" className="icon" aria-label={i18n.t("Previous")} onClick={() => show(at - 1)}>

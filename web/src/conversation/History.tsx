@@ -1,4 +1,4 @@
-// What was taken out of sight: read from the log when it is asked for, with what can be done about it.
+// Hidden turns (undone, edited or cleared), read from the log on demand.
 
 import { i18n } from "@lingui/core";
 import { useEffect, useState } from "react";
@@ -15,15 +15,15 @@ function howOf({ how, at }: Hidden): string {
   const time = clockOf(at);
   switch (how) {
     case "undone":
-      return i18n.t("Taken back at {time}", { time });
+      return i18n.t("Undone at {time}", { time });
     case "edited":
-      return i18n.t("Said differently at {time}", { time });
+      return i18n.t("Edited at {time}", { time });
     case "cleared":
       return i18n.t("Cleared at {time}", { time });
   }
 }
 
-/** Reads a session's log to its end; `tell` hears how many entries came. */
+/** Reads a session's log to its end. Calls `tell` with the number of entries so far. */
 async function read(session: string, tell: (count: number) => void, signal: AbortSignal): Promise<Hidden[]> {
   const response = await fetch(`/api/v1/sessions/${session}/events?after=0`, { signal });
   if (!response.ok || response.body === null) throw new Error("the log cannot be read");
@@ -67,29 +67,30 @@ export default function History({ session, canPutBack, close }: Props) {
   return (
     <Drawer title={i18n.t("History")} closed={close}>
       <p>
-        <Link href={`/s/${session}/timeline`}>
-          {i18n.t("Everything that happened here, in the timeline")}
-        </Link>
+        <Link href={`/s/${session}/timeline`}>{i18n.t("Show all events in the timeline")}</Link>
       </p>
       {problem && (
-        <p role="alert">{i18n.t("The journal could not be read. Nothing is changed; try again.")}</p>
+        <p role="alert">
+          {i18n.t("Couldn't load the history. Nothing was changed; close this and try again.")}
+        </p>
       )}
       {hidden === undefined && !problem && (
         <p className="dim num">
-          {i18n.t(
-            "{count, plural, one {Reading the journal… # entry} other {Reading the journal… # entries}}",
-            { count },
-          )}
+          {i18n.t("{count, plural, one {Loading history… # entry} other {Loading history… # entries}}", {
+            count,
+          })}
         </p>
       )}
-      {hidden?.length === 0 && <p className="dim">{i18n.t("Nothing was taken back here.")}</p>}
+      {hidden?.length === 0 && (
+        <p className="dim">{i18n.t("No turns have been undone, edited or cleared.")}</p>
+      )}
       {hidden?.map((group, at) => (
         <section key={group.at} className="gone">
           <h3>
             {howOf(group)}
             {at === 0 && canPutBack && (
               <button type="button" className="btn sm" onClick={() => void putBack(session).then(close)}>
-                {i18n.t("Put back")}
+                {i18n.t("Redo")}
               </button>
             )}
           </h3>

@@ -50,7 +50,7 @@ describe("the row below an answer", () => {
     expect(shown(marker("stopped"), { session: "s" })).toMatch(/^Stopped by you at /);
     expect(shown(marker("stopped"))).toMatch(/^Stopped at .+\. Everything above is kept\.$/);
     expect(shown(marker("stopped", "Stopped for your next message."))).toMatch(/^Stopped at /);
-    expect(shown(failed)).toBe(`The answer could not be finished. ${REASON}.`);
+    expect(shown(failed)).toBe(`The answer couldn&#x27;t be finished. ${REASON}.`);
   });
 });
 

@@ -22,7 +22,7 @@ interface Props {
   stuck?: boolean;
 }
 
-/** Why an answer is not complete: what is kept first, then what happened, then what can be done. */
+/** The row below an incomplete answer: why it ended, what is saved, and the available actions. */
 export function MarkerLine({ marker, session, newest = false, live = false, stuck = false }: Props) {
   const can = session !== undefined && newest && !live && marker.kind !== "recovering";
   const continuing = useContinuing(session, marker.run);
@@ -76,7 +76,7 @@ function StoppedBy({ device, time }: { device: string | null | undefined; time: 
       <Trans
         id="<0>Stopped on {other}</0> at {time}. Everything above is kept."
         components={{ 0: <b /> }}
-        // As an element: a text among the values is searched for tags like those of the message.
+        // Passed as an element, because tags in a plain text value would be interpreted.
         values={{ other: <>{other}</>, time }}
       />
     </span>
@@ -110,21 +110,17 @@ function Words({ marker, stuck, shared, can }: WordsProps) {
     case "recovered":
       return stuck ? <Stuck /> : <Ended marker={marker}>{i18n.t("The output was recovered.")}</Ended>;
     case "interrupted":
-      return stuck ? (
-        <Stuck />
-      ) : (
-        <Ended marker={marker}>{i18n.t("Everything that could be read is above.")}</Ended>
-      );
+      return stuck ? <Stuck /> : <Ended marker={marker}>{i18n.t("All recovered output is above.")}</Ended>;
     case "output_limit":
       return <Ended marker={marker} />;
     case "failed":
       return (
         <span className="err">
           {shared ? (
-            <b>{i18n.t("The answer could not be finished.")}</b>
+            <b>{i18n.t("The answer couldn't be finished.")}</b>
           ) : (
             <Trans
-              id="<0>The answer could not be finished.</0> Your message is saved."
+              id="<0>The answer couldn't be finished.</0> Your message is saved."
               components={{ 0: <b /> }}
             />
           )}{" "}
@@ -154,7 +150,7 @@ function Stuck() {
   return (
     <span>
       <Trans
-        id="<0>Interrupted three times without new output.</0> It won't resume by itself."
+        id="<0>Interrupted three times without new output.</0> It won't resume automatically."
         components={{ 0: <b /> }}
       />
     </span>

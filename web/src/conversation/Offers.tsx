@@ -1,4 +1,4 @@
-// What the page would like to do, said quietly and left when it is not wanted.
+// Offers of the page: reload after an update, enable notifications.
 
 import { i18n } from "@lingui/core";
 import { Bell, RefreshCw } from "lucide-react";
@@ -19,8 +19,8 @@ export function Offers() {
         "The server was updated. Reload the page to see new content. Your messages and drafts are saved.",
       )
     : newer
-      ? i18n.t("A newer page is ready. Nothing you typed is affected.")
-      : i18n.t("Be told when an answer is finished?");
+      ? i18n.t("An update is available. Your messages and drafts are saved.")
+      : i18n.t("Get notified when an answer is ready?");
   const shown = newer || offers;
   useEffect(() => {
     if (shown) announce(said);
@@ -43,7 +43,7 @@ export function Offers() {
       <Bell aria-hidden="true" />
       <span className="grow">{said}</span>
       <button type="button" className="btn sm" onClick={want}>
-        {i18n.t("Yes")}
+        {i18n.t("Notify me")}
       </button>
       <button type="button" className="btn sm ghost" onClick={askLater}>
         {i18n.t("Not now")}

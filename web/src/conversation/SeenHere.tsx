@@ -6,7 +6,7 @@ import { transcript } from "../log/transcript";
 import { useKnown } from "../shell/use";
 import { exactClock } from "../shell/words";
 
-/** What the server came back without. It stays on this device until the person lets it go. */
+/** Turns that the server lost. They stay on this device until the user discards them. */
 export function SeenHere({ session }: { session: string }) {
   const lost = useKnown(({ lost }) => lost[session]);
   if (lost === undefined) return null;
@@ -25,17 +25,17 @@ export function SeenHere({ session }: { session: string }) {
         <div className="mk" data-marker="seen">
           <span>
             <Trans
-              id="<0>Seen on this device.</0> The server lost the last words that were shown here until {time}. They are kept on this device."
+              id="<0>Seen on this device.</0> The server lost the last text shown here until {time}. This device still has it."
               values={{ time: exactClock(lost.at) }}
               components={{ 0: <b /> }}
             />
           </span>
           <span className="do">
             <button type="button" className="btn sm" onClick={save}>
-              {i18n.t("Save as a file")}
+              {i18n.t("Save as file")}
             </button>
             <button type="button" className="btn sm ghost" onClick={() => replica.discard(session)}>
-              {i18n.t("Let it go")}
+              {i18n.t("Discard")}
             </button>
           </span>
         </div>

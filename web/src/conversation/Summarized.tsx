@@ -9,7 +9,7 @@ export function Summarized({ session, turn }: { session: string; turn: number })
   if (!here) return null;
   return (
     <p className="dim" data-summarized="">
-      {i18n.t("From here up, the agent reads a summary. You still see the full text.")}
+      {i18n.t("The agent sees a summary of everything above. You still see the full text.")}
     </p>
   );
 }

@@ -3,21 +3,21 @@ import { Trans } from "@lingui/react";
 
 import { putBack } from "./undo";
 
-/** At the end of the turns, for as long as it can be undone: what was taken back is not gone. */
+/** Shown after the last turn while an undo can be redone. */
 export function TakenBack({ session }: { session: string }) {
   return (
-    <article className="turn" aria-label={i18n.t("Taken back")}>
+    <article className="turn" aria-label={i18n.t("Turn undone")}>
       <div className="e">
         <div className="mk" data-marker="taken_back">
           <span>
             <Trans
-              id="<0>Turn taken back.</0> The agent no longer reads it. It stays in History."
+              id="<0>Turn undone.</0> The agent no longer sees it. It stays in History."
               components={{ 0: <b /> }}
             />
           </span>
           <span className="do">
             <button type="button" className="btn sm" onClick={() => void putBack(session)}>
-              {i18n.t("Put back")}
+              {i18n.t("Redo")}
             </button>
           </span>
         </div>

@@ -28,7 +28,7 @@ it("says that a session can't be loaded while the server is unreachable, and not
   expect(shown({ link: away })).toContain(SENTENCE);
   expect(shown({ link: away })).not.toContain('role="feed"');
   const fresh = { s: { session: "s", user: "u", at: 0 } };
-  expect(shown({ link: away, fresh })).toContain("Nothing written here gets lost.");
+  expect(shown({ link: away, fresh })).toContain("Nothing you write here gets lost.");
   expect(shown({ link: away, fresh })).not.toContain(SENTENCE);
   expect(shown({ link: { kind: "open" } })).not.toContain(SENTENCE);
 });

@@ -99,7 +99,7 @@ export function Thread({ session, view, earlier, printing = false, children }: P
     <div className="area">
       {earlier.coming !== undefined && (
         <div className="jump up" role="status">
-          {i18n.t("Reading earlier turns… {count} of {all}", {
+          {i18n.t("Loading earlier turns… {count} of {all}", {
             count: countOf(earlier.coming),
             all: countOf(missing),
           })}

@@ -14,7 +14,7 @@ interface Props {
   title: string | null | undefined;
 }
 
-/** The session's name. A click changes it; the name on the page changes when the server says so. */
+/** The session's name, renamed by a click. It changes when the server confirms. */
 export function Title({ session, title }: Props) {
   const name = useKnown((known) => sessionName(known, session));
   const [draft, setDraft] = useState<string>();
@@ -51,7 +51,7 @@ export function Title({ session, title }: Props) {
         <h1 className="sr">{name}</h1>
         <input
           dir="auto"
-          aria-label={i18n.t("Name of the session")}
+          aria-label={i18n.t("Session name")}
           value={draft}
           autoFocus
           onChange={(event) => setDraft(event.target.value)}

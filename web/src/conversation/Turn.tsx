@@ -1,9 +1,10 @@
-// One turn: what was said, and all that answers it. The same component and the same nodes while it is live, stopped,
-// recovered and settled; only its marker changes.
+// One turn: the message and its answer. Component and DOM nodes stay the same while it is live, stopped, recovered and
+// settled; only the marker changes.
 
 import { i18n } from "@lingui/core";
 import { memo } from "react";
 
+import { codeText } from "../api/problems";
 import type { Trouble, Waiting } from "../live/outbox";
 import { outbox } from "../live/store";
 import type { Message, Part, Retry, TurnView } from "../log/types";
@@ -131,7 +132,7 @@ function TurnWords({ turn, place }: Props) {
   );
 }
 
-/** Where a message was written, when that was not here. */
+/** The device of a message written elsewhere. */
 function From({ message }: { message: Message }) {
   const device = useOther(message.device);
   if (device === undefined) return null;
@@ -152,7 +153,7 @@ function knotOf(turn: TurnView): string {
   }
 }
 
-/** While the server is unreachable nobody knows whether the agent still writes. */
+/** While the server is unreachable, it is unknown whether the agent is still writing. */
 function LastSeen() {
   const link = useKnown(({ link }) => link);
   return <span className="t">{lastSeen(link)}</span>;
@@ -189,7 +190,7 @@ function Doing({ parts, since, retry }: DoingProps) {
 /** Failed attempts before the UI reports them. */
 const FAILURES_SHOWN = 3;
 
-/** A message that is on this device and not known to be on the server. */
+/** A message on this device that the server has not confirmed. */
 export function WaitingTurn({ message, lost = false }: { message: Waiting; lost?: boolean }) {
   const now = useSeconds(true);
   const slow = now - message.at > 300;
@@ -204,14 +205,16 @@ export function WaitingTurn({ message, lost = false }: { message: Waiting; lost?
         <div className="who">
           <b>{i18n.t("You")}</b>
           {refused !== undefined ? (
-            <span className="bad">{i18n.t("Not sent: {why}", { why: refused })}</span>
+            <span className="bad">{`${i18n.t("Not sent.")} ${codeText(refused)}`}</span>
           ) : away ? (
             <span>
               {isVolatile()
                 ? i18n.t(
-                    "Not sent yet. This browser denies storage: keep this tab open until the server is back.",
+                    "Not sent yet. This browser blocks storage, so keep this tab open until the server is back.",
                   )
-                : i18n.t("Not sent yet. Kept on this device. It goes out when the server is back.")}
+                : i18n.t(
+                    "Not sent yet. Your message is saved on this device and will be sent when the server is back.",
+                  )}
             </span>
           ) : failing !== undefined ? (
             <span>{unsentWords(failing, now)}</span>
@@ -237,14 +240,28 @@ export function WaitingTurn({ message, lost = false }: { message: Waiting; lost?
 
 function unsentWords({ problem, retryAt }: Trouble, now: number): string {
   const seconds = Math.max(0, Math.ceil((retryAt - now) / 1_000));
-  if (problem === undefined)
-    return i18n.t("Not sent yet. Your message is saved on this device. Retrying in {seconds} s.", {
-      seconds,
-    });
-  return i18n.t("Not sent yet. {problem} Your message is saved on this device. Retrying in {seconds} s.", {
-    problem,
-    seconds,
-  });
+  const retry = i18n.t("Your message is saved on this device. Retrying in {seconds} s.", { seconds });
+  return `${troubleWords(problem)} ${retry}`;
+}
+
+/** Says why delivery fails. Unlike `codeText`, it gives no advice: the page itself retries. */
+function troubleWords(problem: string | undefined): string {
+  switch (problem) {
+    case undefined:
+      return i18n.t("Not sent yet: the server is unreachable.");
+    case "unavailable":
+      return i18n.t("Not sent yet: the server can't save right now.");
+    case "not_ready":
+      return i18n.t("Not sent yet: the server is starting or stopping.");
+    case "moved":
+      return i18n.t("Not sent yet: another server node is taking over this session.");
+    case "too_many":
+      return i18n.t("Not sent yet: the server is limiting requests.");
+    case "doubtful":
+      return i18n.t("The server hasn't confirmed that it saved your message.");
+    default:
+      return i18n.t("Not sent yet: something went wrong on the server.");
+  }
 }
 
 /** `lost` if the session is gone, so that no composer can take the text. */

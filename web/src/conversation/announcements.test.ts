@@ -13,10 +13,10 @@ describe("a screen reader", () => {
     const words = (kind: Marker["kind"]) => told(writing, ended(marker(kind)));
     expect(words("stopped")).toBe("Stopped. Everything is kept.");
     expect(words("interrupted")).toMatch(/^Interrupted at /);
-    expect(words("failed")).toBe("The answer could not be finished. Your message is saved.");
+    expect(words("failed")).toBe("The answer couldn't be finished. Your message is saved.");
     expect(words("recovering")).toBe("Interrupted. Recovering output.");
     expect(words("output_limit")).toBe("Reached the output limit.");
-    expect(words("other")).toBe("The run ended in a way this version does not know.");
+    expect(words("other")).toBe("The answer ended. Reload the page to show why.");
     expect(told(writing, ended(undefined))).toBe("Agent finished, 3 words.");
   });
 
@@ -27,7 +27,7 @@ describe("a screen reader", () => {
 
   it("hears a recovery once", () => {
     const recovering = ended(marker("recovering"));
-    expect(told(recovering, ended(marker("recovered")))).toBe("Recovered from the journal.");
+    expect(told(recovering, ended(marker("recovered")))).toBe("The output was recovered.");
     expect(told(recovering, ended(marker("interrupted")))).toMatch(/^Interrupted at /);
     expect(told(recovering, recovering)).toBeUndefined();
   });

@@ -14,7 +14,7 @@ export interface Heard {
   latest: number;
 }
 
-/** What happens in a session, for who listens: events, never tokens. */
+/** Announces events of a session to screen readers; never streamed text. */
 export function useAnnouncements(view: View | undefined): void {
   const run = view?.run ?? null;
   const last = view?.turns.at(-1);
@@ -53,11 +53,11 @@ function markerWords(marker: Marker): string {
     case "recovering":
       return i18n.t("Interrupted. Recovering output.");
     case "recovered":
-      return i18n.t("Recovered from the journal.");
+      return i18n.t("The output was recovered.");
     case "output_limit":
       return i18n.t("Reached the output limit.");
     case "failed":
-      return i18n.t("The answer could not be finished. Your message is saved.");
+      return i18n.t("The answer couldn't be finished. Your message is saved.");
     default:
       return endOf(marker);
   }

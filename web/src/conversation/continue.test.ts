@@ -1,6 +1,7 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import { createStore } from "zustand/vanilla";
 
+import { codeText } from "../api/problems";
 import { store } from "../live/store";
 import { EMPTY } from "../log/empty";
 import { fold } from "../log/fold";
@@ -76,7 +77,7 @@ it.each([
 ])("removes the refusal once the answer is %s", async (_, events) => {
   sent.mockImplementation(async () => refused());
   await continueAnswer(session);
-  expect(ui.getState().notice?.text).toBe(refusal.detail);
+  expect(ui.getState().notice?.text).toBe(codeText(refusal.code));
   shows(events);
   expect(ui.getState().notice).toBeUndefined();
 });

@@ -1,10 +1,10 @@
-// Saying something differently makes a branch: the session that it was said in stays as it is.
+// Editing a message creates a branch. The original session is unchanged.
 
 import { ask } from "../api/client";
 import { outbox, store } from "../live/store";
 import type { Message, TurnView } from "../log/types";
 
-/** The visible turn before one; none when it is the first. */
+/** Returns the visible turn before `turn`, or undefined if it is the first. */
 async function turnBefore(session: string, turn: number): Promise<number | undefined> {
   const state = store.getState().sessions[session]?.state;
   const at = state?.turns.findIndex(({ id }) => id === turn) ?? -1;
@@ -14,7 +14,7 @@ async function turnBefore(session: string, turn: number): Promise<number | undef
   return (await ask<{ turns: TurnView[] }>("GET", path)).turns[0]?.turn;
 }
 
-/** Makes the branch and posts the message there; answers which session it is. */
+/** Creates the branch, sends the message there, and returns the new session. */
 export async function sayDifferently(
   session: string,
   turn: number,

@@ -1,4 +1,4 @@
-// Why a run ended before it was done, in one sentence: for the row below an answer and for the knot beside it.
+// Why a run ended early, in one sentence: for the row below an answer and for the knot beside it.
 
 import { i18n } from "@lingui/core";
 
@@ -19,11 +19,11 @@ export function endOf(marker: Marker): string {
     case "recovered":
       return interruptedWords(marker, time);
     default:
-      return i18n.t("The run ended in a way this version does not know.");
+      return i18n.t("The answer ended. Reload the page to show why.");
   }
 }
 
-/** When an answer was stopped, for readers who may not be the person who stopped it. */
+/** Returns when an answer was stopped, for readers who may not be the owner. */
 export function stoppedWords({ at }: Marker): string {
   return i18n.t("Stopped at {time}.", { time: clockOf(at) });
 }
@@ -33,12 +33,12 @@ export function withoutContinue(text: string): string {
   return text.replace(/[.;] (?:press )?Continue\b[^.;]*\.?$/i, ".");
 }
 
-/** What a knot tells of an answer that was continued. */
+/** Returns the label of a knot in an answer that was continued. */
 export function knotWords(marker: Marker): string {
   return `${endOf(marker)} ${i18n.t("The answer continues here.")}`;
 }
 
-/** Whether the person's next message stopped it. */
+/** Whether the user's next message stopped the answer. */
 export function isForMessage({ text }: Marker): boolean {
   return text.includes("next message");
 }

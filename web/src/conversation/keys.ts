@@ -1,5 +1,5 @@
-// The conversation by keyboard: turn by turn, and with each what its buttons do. Single letters count only while a turn or
-// the conversation has the focus.
+// Keyboard navigation of the conversation, and keys for the buttons of a turn. Single letters work only while a turn or the
+// conversation has the focus.
 
 import { i18n } from "@lingui/core";
 
@@ -11,7 +11,7 @@ function hasFocus(): boolean {
   return document.activeElement?.closest(AREA) != null;
 }
 
-/** The turn that has the focus. */
+/** Returns the focused turn. */
 function turnInFocus(): HTMLElement | null {
   return document.activeElement?.closest<HTMLElement>("article[data-turn]") ?? null;
 }
@@ -29,7 +29,7 @@ function openSteps(): void {
   turnInFocus()?.querySelector<HTMLElement>(".trace .row")?.click();
 }
 
-/** What a button of the turn does, by the key that it names. */
+/** Clicks the button of the focused turn for a key. */
 function act(key: string): void {
   turnInFocus()?.querySelector<HTMLButtonElement>(`[data-act="${key.toUpperCase()}"]`)?.click();
 }
@@ -58,7 +58,7 @@ const COMMANDS: readonly Command[] = [
     () => i18n.t("Previous turn"),
     () => step(-1),
   ),
-  // The area hears these itself, because it goes there.
+  // The conversation handles these keys itself.
   {
     ...command(
       "Home",
@@ -75,13 +75,13 @@ const COMMANDS: readonly Command[] = [
     ),
     local: true,
   },
-  command("o", () => i18n.t("Open the steps"), openSteps),
+  command("o", () => i18n.t("Show steps"), openSteps),
   button("y", () => i18n.t("Copy answer")),
   button("r", () => i18n.t("Retry")),
-  button("e", () => i18n.t("Say it differently")),
+  button("e", () => i18n.t("Edit message")),
   button("b", () => i18n.t("Branch from here")),
-  button("[", () => i18n.t("Earlier answer")),
-  button("]", () => i18n.t("Later answer")),
+  button("[", () => i18n.t("Previous answer")),
+  button("]", () => i18n.t("Next answer")),
 ];
 
 export function useTurnKeys(): void {

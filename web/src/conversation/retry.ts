@@ -16,7 +16,7 @@ export function retryWords(reason: Reason, seconds: number): string {
     case "network":
       return i18n.t("The provider can't be reached. Retrying in {seconds} s.", { seconds });
     case "silent":
-      return i18n.t("The provider doesn't respond. Retrying in {seconds} s.", { seconds });
+      return i18n.t("The provider isn't responding. Retrying in {seconds} s.", { seconds });
     case "cut":
       return i18n.t("The answer was cut off. Retrying in {seconds} s.", { seconds });
     default:

@@ -26,8 +26,8 @@ describe("steps", () => {
   });
 
   it("are summed up", () => {
-    expect(kindsOf([thought, ran, failed, thought])).toBe("thought 2, ran 2");
-    expect(kindsOf([ran])).toBe("ran 1");
+    expect(kindsOf([thought, ran, failed, thought])).toBe("2 thoughts, 2 tool calls");
+    expect(kindsOf([ran])).toBe("1 tool call");
     expect(failuresOf([thought, ran, failed])).toBe(1);
   });
 });
@@ -35,8 +35,8 @@ describe("steps", () => {
 describe("a call", () => {
   it("is told by what became of it", () => {
     expect(verbOf("incomplete", true)).toBe("Preparing");
-    expect(verbOf("incomplete", false)).toBe("Was going to run");
-    expect(verbOf("may_have_run", false)).toBe("Was running");
+    expect(verbOf("incomplete", false)).toBe("Didn't run");
+    expect(verbOf("may_have_run", false)).toBe("May have run");
   });
 
   it("has arguments that can be read", () => {

@@ -1,4 +1,4 @@
-// What the agent did besides writing: steps that stand together, and short words for them.
+// Groups consecutive reasoning and tool steps, and labels them.
 
 import { i18n } from "@lingui/core";
 
@@ -10,7 +10,7 @@ export type Step = Extract<Part, { reasoning: string } | { call: unknown }>;
 export type Other = Exclude<Part, Step>;
 export type Call = Extract<Part, { call: unknown }>["call"];
 
-/** A part of an answer, or steps without anything between them. Named by where it begins. */
+/** A part of an answer, or consecutive steps. `at` is the index of the first part. */
 export type Stretch = { at: number; part: Other } | { at: number; steps: Step[] };
 
 export function isStep(part: Part): part is Step {
@@ -28,13 +28,17 @@ export function stretchesOf(parts: readonly Part[]): Stretch[] {
   return stretches;
 }
 
-/** What kinds of steps there were: thought 2, ran 3. */
+/** Returns the counts of each kind of step: 2 thoughts, 3 tool calls. */
 export function kindsOf(steps: readonly Step[]): string {
   const thoughts = steps.filter((step) => "reasoning" in step).length;
   const calls = steps.length - thoughts;
   const kinds = [
-    ...(thoughts > 0 ? [i18n.t("thought {count}", { count: thoughts })] : []),
-    ...(calls > 0 ? [i18n.t("ran {count}", { count: calls })] : []),
+    ...(thoughts > 0
+      ? [i18n.t("{count, plural, one {# thought} other {# thoughts}}", { count: thoughts })]
+      : []),
+    ...(calls > 0
+      ? [i18n.t("{count, plural, one {# tool call} other {# tool calls}}", { count: calls })]
+      : []),
   ];
   return kinds.join(", ");
 }
@@ -43,15 +47,15 @@ export function failuresOf(steps: readonly Step[]): number {
   return steps.filter((step) => "call" in step && step.call.state === "failed").length;
 }
 
-/** What a call is doing, or did. `live` when it is what the agent does now. */
+/** Returns the label of a call's state. `live` if the agent is working on it now. */
 export function verbOf(state: Call["state"], live: boolean): string {
   switch (state) {
     case "incomplete":
-      return live ? i18n.t("Preparing") : i18n.t("Was going to run");
+      return live ? i18n.t("Preparing") : i18n.t("Didn't run");
     case "running":
       return i18n.t("Running");
     case "may_have_run":
-      return i18n.t("Was running");
+      return i18n.t("May have run");
     case "finished":
     case "failed":
       return i18n.t("Ran");
@@ -70,7 +74,7 @@ function fieldsOf(given: string): [name: string, value: unknown][] | undefined {
   }
 }
 
-/** Arguments as a person reads them: a line for each, texts without quotes and escapes. None when they are not JSON. */
+/** Formats arguments, one per line, strings without quotes and escapes. Undefined if they are not a JSON object. */
 export function readable(given: string): string | undefined {
   return fieldsOf(given)
     ?.map(([name, value]) => {
@@ -87,7 +91,7 @@ function written(value: unknown): string {
   return line.length <= LINE_LETTERS ? line : JSON.stringify(value, null, 2);
 }
 
-/** The first text among the arguments: most often what it is about. */
+/** Returns the first line of the first string argument, which usually names the subject. */
 export function gistOf(given: string): string | undefined {
   const texts = fieldsOf(given)?.flatMap(([, value]) => (typeof value === "string" ? [value] : []));
   const line = texts?.[0]?.trim().split("\n")[0]?.trim();

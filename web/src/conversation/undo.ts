@@ -7,14 +7,14 @@ import { attempt } from "../shell/attempt";
 
 export function takeBack(session: string, from: number): void {
   void attempt(
-    i18n.t("Couldn't take back the turn: the server is unreachable."),
+    i18n.t("Couldn't undo the turn: the server is unreachable."),
     ask("POST", `/sessions/${session}/undo`, { body: { from } }),
   );
 }
 
 export function putBack(session: string): Promise<void> {
   return attempt(
-    i18n.t("Couldn't put the turn back: the server is unreachable."),
+    i18n.t("Couldn't redo the turn: the server is unreachable."),
     ask("POST", `/sessions/${session}/put-back`),
   );
 }

@@ -1,5 +1,5 @@
-// Runs in the frame that draws diagrams. What draws them writes HTML and inline styles, so it is kept where that can do no
-// harm: in a page without an origin, which reaches neither the server nor the page around it.
+// Runs in the frame that renders diagrams. The renderer writes HTML and inline styles, so it is isolated in a page without an
+// origin, which can reach neither the server nor the surrounding page.
 
 import mermaid from "mermaid";
 
@@ -7,7 +7,7 @@ import type { Asked, Told } from "./speech";
 
 const FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const ARRANGED_BY = "dagre";
-/** What a diagram may not change. */
+/** The settings that a diagram can't change. */
 const SETTLED = [
   "secure",
   "securityLevel",
@@ -18,7 +18,7 @@ const SETTLED = [
 ];
 
 function tell(told: Told): void {
-  // The page around has an origin, but this one cannot know it. Nothing that is told is secret.
+  // This page can't know the origin of its parent. The messages contain no secrets.
   parent.postMessage(told, "*");
 }
 
@@ -28,7 +28,7 @@ async function draw({ text, dark, colours }: Asked): Promise<void> {
     startOnLoad: false,
     securityLevel: "strict",
     suppressErrorRendering: true,
-    // The usual way is left out of the build. A diagram that asks for it is arranged in this one too.
+    // The default layout engine is not in the build. Diagrams that request it use this one too.
     layout: ARRANGED_BY,
     state: { layout: ARRANGED_BY, look: "classic" },
     secure: [...SETTLED, "layout"],

@@ -1,13 +1,13 @@
-// What the page and the frame that draws diagrams say to each other.
+// The messages between the page and the frame that renders diagrams.
 
-/** From the page: what to draw, and how it looks there. */
+/** From the page: the diagram and the page's colors. */
 export interface Asked {
   text: string;
   dark: boolean;
   colours: Record<(typeof COLOURS)[number], string>;
 }
 
-/** The page's own, by their names in its style sheet. */
+/** The names of the page's colors in its style sheet. */
 export const COLOURS = [
   "paper",
   "surface",
@@ -20,10 +20,10 @@ export const COLOURS = [
   "iron",
 ] as const;
 
-/** From the frame: it listens, it drew, or it could not. */
+/** From the frame: it is ready, has rendered the diagram, or failed. */
 export type Told = "listening" | "failed" | { drawn: { width: number; height: number } };
 
-/** What came from the frame, if it is anything that it may say. */
+/** Returns the message from the frame, or undefined if it is invalid. */
 export function told(data: unknown): Told | undefined {
   if (data === "listening" || data === "failed") return data;
   if (typeof data !== "object" || data === null || !("drawn" in data)) return undefined;
@@ -31,7 +31,7 @@ export function told(data: unknown): Told | undefined {
   return isLength(width) && isLength(height) ? { drawn: { width, height } } : undefined;
 }
 
-/** A diagram that is larger scrolls in its frame. */
+/** A larger diagram scrolls in its frame. */
 const LENGTH_MAX = 4_000;
 
 function isLength(value: unknown): value is number {

@@ -1,4 +1,4 @@
-// What an owner is offered where nothing is written yet.
+// The first steps and the break-it demo, offered to owners while no session is open.
 
 import { i18n } from "@lingui/core";
 import { useLocation } from "wouter";
@@ -9,7 +9,7 @@ import { FirstRun } from "./FirstRun";
 import { beginToBreakIt } from "./scratch";
 import "../styles/settings.css";
 
-/** `steps` on the page that everything begins with. */
+/** `steps` is true on the home page. */
 export default function Beginning({ steps }: { steps: boolean }) {
   const [, go] = useLocation();
   const preferences = useKnown(({ preferences }) => preferences);

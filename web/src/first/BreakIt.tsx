@@ -1,4 +1,4 @@
-// In a scratch session: cut the page off, or end the run as a crash would, and count the words.
+// Disconnects the page or ends the run as a crash would, in a scratch session, and counts the words kept.
 
 import { i18n } from "@lingui/core";
 import { useEffect, useState } from "react";
@@ -15,14 +15,14 @@ import { askForStory } from "./scratch";
 import "../styles/settings.css";
 
 const CUT = 10_000;
-/** How long an answer may take to be taken up again before it is said that it waits for a person. */
+/** How long an answer may take to resume before the page asks for Continue. */
 const HEALING = 5_000;
 
-/** What was done, and what the answer said then. */
+/** The action, and the answer at that moment. */
 interface Blow {
   kind: "cut" | "broken";
   before: string;
-  /** The run that it hit. */
+  /** The affected run. */
   run: number | null;
 }
 
@@ -48,7 +48,7 @@ export default function BreakIt({ session, view }: Props) {
       setWent(told);
       announce(told);
     };
-    // Between the end of the run that was hit and the next one there may be a moment.
+    // The next run may start a moment after the affected one ended.
     const timer = setTimeout(tell, run === null && blow?.kind === "broken" ? HEALING : 0);
     return () => clearTimeout(timer);
   }, [blow, open, prose, run, turn?.marker]);
@@ -61,7 +61,7 @@ export default function BreakIt({ session, view }: Props) {
     strike("cut");
   };
   const breakAnswer = () =>
-    doing.run(i18n.t("Couldn't break the answer: the server is unreachable."), async () => {
+    doing.run(i18n.t("Couldn't crash the answer: the server is unreachable."), async () => {
       await ask("POST", `/sessions/${session}/break`);
       strike("broken");
     });
@@ -72,7 +72,7 @@ export default function BreakIt({ session, view }: Props) {
       <p>{watchFor(blow, writing)}</p>
       <div className="do">
         <button type="button" className="btn sm" disabled={!writing || busy} onClick={cut}>
-          {i18n.t("Cut this page's connection for 10 s")}
+          {i18n.t("Disconnect this page for 10 s")}
         </button>
         <button
           type="button"
@@ -80,7 +80,7 @@ export default function BreakIt({ session, view }: Props) {
           disabled={!writing || busy}
           onClick={() => void breakAnswer()}
         >
-          {i18n.t("Break the answer")}
+          {i18n.t("Crash the answer")}
         </button>
         {run === null && (
           <button type="button" className="btn sm" onClick={() => askForStory(session)}>
@@ -96,29 +96,38 @@ export default function BreakIt({ session, view }: Props) {
 
 function watchFor(blow: Blow | undefined, writing: boolean): string {
   if (blow?.kind === "cut")
-    return i18n.t("Cut. The agent writes on at the server; watch the line under the header, then the text.");
+    return i18n.t(
+      "Disconnected. The agent keeps writing on the server. Watch the line under the header, then the text.",
+    );
   if (blow?.kind === "broken")
     return i18n.t(
-      "Broken, as by a crash. Watch the last word: the answer continues there, and a diamond in the margin says why it was interrupted.",
+      "Crashed. Watch the last word: the answer continues there, and a diamond in the margin says why it was interrupted.",
     );
   return writing
-    ? i18n.t(
-        "Watch the last word of the answer, and do your worst. Only this session can be broken, never the server.",
-      )
-    : i18n.t("When the agent writes, you can cut it off here.");
+    ? i18n.t("Try to make the answer lose a word. Only this session is affected, never the server.")
+    : i18n.t("These buttons work while the agent is writing.");
 }
 
-/** How it went, once that can be told: more was written, or nothing more comes. */
+/** Returns the outcome once it is known: more was written, or no more follows. */
 function howItWent({ kind, before, run: hit }: Blow, prose: string, run: number | null, marked: boolean) {
   const hitGoesOn = run === hit;
   const more = prose.length > before.length;
-  // A broken answer is told of when another run has taken it up; a page that was cut off, when the text goes on.
+  // After a crash the outcome is known once another run writes, after a disconnection once more text arrives.
   if (kind === "broken" ? hitGoesOn || (run !== null && !more) : hitGoesOn && !more) return undefined;
   const count = wordsIn(before);
   const kept = wordsKept(before, prose);
   if (run !== null)
-    return i18n.t("Back. {count} words before, {kept} after, and it goes on.", { count, kept });
+    return i18n.t("Back. {count} words before, {kept} of them still here. The agent keeps writing.", {
+      count,
+      kept,
+    });
   return marked
-    ? i18n.t("Back. {count} words before, {kept} after. Press Continue, and it goes on.", { count, kept })
-    : i18n.t("Back. {count} words before, {kept} after, and it is complete.", { count, kept });
+    ? i18n.t("Back. {count} words before, {kept} of them still here. Press Continue to resume.", {
+        count,
+        kept,
+      })
+    : i18n.t("Back. {count} words before, {kept} of them still here. The answer is complete.", {
+        count,
+        kept,
+      });
 }

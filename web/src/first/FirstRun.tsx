@@ -1,4 +1,4 @@
-// The first minutes: three steps, each ticked by what the server says. They can be left and come back.
+// The first steps. The server's state decides which are done; the user can dismiss them.
 
 import { i18n } from "@lingui/core";
 import { Check } from "lucide-react";
@@ -13,7 +13,7 @@ import { Problem, Slow, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
 import { read, tryWrite } from "../storage/local";
 
-/** Where this device keeps which model answered. */
+/** The storage key of the model that passed its test on this device. */
 const ANSWERED = "answered";
 
 export function FirstRun() {
@@ -22,7 +22,7 @@ export function FirstRun() {
   const said = useKnown(({ list }) => (list?.length ?? 0) > 0);
   const first = useKnown(({ models }) => models[0]?.name);
   const [answered, setAnswered] = useState(() => read(ANSWERED));
-  // Asking costs something at most providers: one that has answered here is believed.
+  // A test costs money at most providers, so a model that passed once isn't tested again.
   const answers = first !== undefined && answered === first;
   const heard = useCallback((name: string) => {
     tryWrite(ANSWERED, name);
@@ -34,16 +34,16 @@ export function FirstRun() {
   const all = answers && canSignIn && said;
   return (
     <section className="first" aria-labelledby="first">
-      <h2 id="first">{i18n.t("Three steps to begin")}</h2>
+      <h2 id="first">{i18n.t("Get started")}</h2>
       <ol>
         <ChooseModel first={first} answers={answers} heard={heard} />
         <Step
           done={canSignIn}
-          title={i18n.t("Set a passkey or a password for your other devices")}
-          told={i18n.t("So that you get in from a phone, or after this browser forgets.")}
+          title={i18n.t("Set a passkey or password")}
+          told={i18n.t("So you can sign in from your phone or another browser.")}
         >
           <Link href="/settings/access" className="btn sm">
-            {i18n.t("Set it")}
+            {i18n.t("Set up")}
           </Link>
         </Step>
         <SaySomething done={said} />
@@ -52,7 +52,7 @@ export function FirstRun() {
         <button type="button" className="btn" disabled={doing.busy} onClick={() => void end()}>
           {all ? i18n.t("Done") : i18n.t("Not now")}
         </button>
-        {!all && <span className="dim">{i18n.t("All of it is in the settings too.")}</span>}
+        {!all && <span className="dim">{i18n.t("You can do all of this later in Settings.")}</span>}
       </div>
       <Problem of={doing} />
     </section>
@@ -89,7 +89,7 @@ interface ChooseProps {
   heard: (name: string) => void;
 }
 
-/** Ticked when the first model has said something. */
+/** Done when the default model has answered a test. */
 function ChooseModel({ first, answers, heard }: ChooseProps) {
   const doing = useDoing();
   const [told, setTold] = useState<string>();
@@ -115,16 +115,16 @@ function ChooseModel({ first, answers, heard }: ChooseProps) {
       title={i18n.t("Choose a model")}
       told={
         first === undefined
-          ? i18n.t("The agent needs one to answer with.")
+          ? i18n.t("The agent needs a model to answer.")
           : answers
-            ? i18n.t("{name} answers.", { name: first })
-            : i18n.t("{name} is asked for a word.", { name: first })
+            ? i18n.t("{name} is ready.", { name: first })
+            : i18n.t("Testing {name}…", { name: first })
       }
     >
       <Link href="/settings/models" className="btn sm">
-        {first === undefined ? i18n.t("Add one") : i18n.t("Look at the models")}
+        {first === undefined ? i18n.t("Add model") : i18n.t("Manage models")}
       </Link>
-      <Slow on={doing.busy}>{i18n.t("Waiting for the model to say something…")}</Slow>
+      <Slow on={doing.busy}>{i18n.t("Waiting for the model to respond…")}</Slow>
       {told !== undefined && <p className="err">{told}</p>}
       <Problem of={doing} />
     </Step>
@@ -133,9 +133,13 @@ function ChooseModel({ first, answers, heard }: ChooseProps) {
 
 function SaySomething({ done }: { done: boolean }) {
   return (
-    <Step done={done} title={i18n.t("Say something")} told={i18n.t("It is kept before you see it.")}>
+    <Step
+      done={done}
+      title={i18n.t("Send your first message")}
+      told={i18n.t("Every message is saved to disk before it appears.")}
+    >
       <button type="button" className="btn sm" onClick={() => newSession()}>
-        {i18n.t("Begin a session")}
+        {i18n.t("Start a session")}
       </button>
     </Step>
   );

@@ -1,8 +1,8 @@
-// How much of what was there before is still there, where it was.
+// Counts the words of an answer that are unchanged after an interruption.
 
 import { wordsIn } from "../log/prose";
 
-/** Words of `before` with which `after` begins. The last one may have been half of a word, which has grown since. */
+/** Returns how many words of `before` start `after`. The last one may be a prefix of a longer word now. */
 export function wordsKept(before: string, after: string): number {
   if (after.startsWith(before)) return wordsIn(before);
   const words = (text: string) => text.split(/\s+/).filter((word) => word !== "");

@@ -1,4 +1,4 @@
-// A session to break things in. Only one that is tagged so can be broken, and never the server.
+// The scratch session. Only sessions with its tag can be broken, and never the server.
 
 import { i18n } from "@lingui/core";
 
@@ -8,7 +8,7 @@ import { outbox } from "../live/store";
 
 export const SCRATCH = "scratch";
 
-/** Makes the session and asks for something that takes a while. */
+/** Creates the session and requests a long answer. */
 export async function beginToBreakIt(): Promise<string> {
   const body = { id: sessionId(), title: i18n.t("Try to break it") };
   const { session } = await ask<{ session: string }>("POST", "/sessions", { body });

@@ -147,7 +147,7 @@ it("a repeat of old entries does not change the hash of the newest", () => {
 it("a server with another log replaces the session, and the replica keeps the turns that were shown", () => {
   shows("a", 3);
   said = [];
-  following.refused("a", { code: "another_log", detail: "" });
+  following.refused("a", { code: "another_log" });
   expect(replica.exceeded).toHaveBeenCalledWith("a", expect.objectContaining({ hash: HASH }));
   expect(said).toEqual([{ follow: { session: "a" } }]);
 });

@@ -143,7 +143,7 @@ export class Following {
     this.ask(session);
   }
 
-  refused(session: string, { code, detail }: { code: string; detail: string }): void {
+  refused(session: string, { code }: { code: string }): void {
     this.asked.delete(session);
     const { store, replica } = this.parts;
     if (code === "beyond_end" || code === "another_log") {
@@ -153,7 +153,7 @@ export class Following {
       store.setState(({ sessions }) => ({ sessions: without(sessions, session) }));
       this.ask(session);
     } else {
-      store.setState(({ unknown }) => ({ unknown: { ...unknown, [session]: detail } }));
+      store.setState(({ unknown }) => ({ unknown: { ...unknown, [session]: code } }));
     }
   }
 

@@ -92,7 +92,7 @@ describe("the first message of a new session", () => {
     answering({ "POST /sessions": [new Refused(403, "forbidden", "You may not write.")] });
     const { store, outbox } = outboxWith({});
     outbox.send(MESSAGE);
-    await vi.waitFor(() => expect(store.getState().outbox[0]?.refused).toBe("You may not write."));
+    await vi.waitFor(() => expect(store.getState().outbox[0]?.refused).toBe("forbidden"));
     expect(asked).toHaveLength(1);
   });
 });

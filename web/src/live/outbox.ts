@@ -29,7 +29,7 @@ export interface Waiting {
   at: number;
   /** The end of the log that holds it, once the server said so. */
   kept?: number;
-  /** Why the server will not take it. It stays until the person decides. */
+  /** The error code of the server's refusal. The message stays until the user edits or deletes it. */
   refused?: string;
 }
 
@@ -61,7 +61,7 @@ const BYTES_A_MILLI = 8;
 /** Why the messages of a session are not sent yet. */
 export interface Trouble {
   failures: number;
-  /** The server's error; undefined if the server was unreachable. */
+  /** The server's error code; undefined if the server was unreachable. */
   problem?: string;
   /** When the next attempt starts. */
   retryAt: number;
@@ -187,12 +187,12 @@ export class Outbox {
         // Stops: the next sign-in starts delivery again.
         if (refused?.status === 401 || refused?.code === "another_user") return;
         if (refused !== undefined && !refused.passes) {
-          this.edit(next.key, { refused: refused.detail });
+          this.edit(next.key, { refused: refused.code });
           continue;
         }
         failures += 1;
         const pause = wait * (0.5 + Math.random());
-        const problem = refused === undefined ? {} : { problem: refused.detail };
+        const problem = refused === undefined ? {} : { problem: refused.code };
         this.tell(session, { failures, retryAt: Date.now() + pause, ...problem });
         await this.pause(session, pause);
         wait = Math.min(wait * 2, WAIT_MAX);

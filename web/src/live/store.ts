@@ -61,7 +61,7 @@ export interface Known {
   sessions: Record<string, Session>;
   /** The active sessions that pages and changes told of, pins first; none until the first page came. */
   list: readonly Line[] | undefined;
-  /** Sessions that the server does not know, or does not show. */
+  /** Sessions that the server refused to show, with the error code of each. */
   unknown: Record<string, string>;
   outbox: Waiting[];
   /** Why the messages of a session could not be sent yet, by session. */

@@ -257,7 +257,7 @@ test("a session that the server cannot write to holds up no other", async () => 
   world.do({ act: "send", tab: 0, session: "b" });
   await vi.advanceTimersByTimeAsync(100);
   expect(world.server.kept.map(({ session }) => session)).toEqual(["heron-b"]);
-  expect(world.tabs[0]?.store.getState().unsent["heron-a"]).toMatchObject({ problem: "The server failed." });
+  expect(world.tabs[0]?.store.getState().unsent["heron-a"]).toMatchObject({ problem: "internal" });
 });
 
 test("a message waits for its own user", async () => {

@@ -1,4 +1,4 @@
-// A block of code, with its colours once they are known. They never change the text: it is cut where they begin and end.
+// A block of code, with syntax highlighting once it is ready. Highlighting never changes the text.
 
 import { i18n } from "@lingui/core";
 import { useEffect, useState, type ReactNode } from "react";
@@ -11,7 +11,7 @@ import { grammarFor, type Run } from "./kinds";
 export interface CodeProps {
   language: string;
   text: string;
-  /** Whether the fence is closed: until then the text grows, and stays plain. */
+  /** Whether the fence is closed. Until then the text grows and isn't highlighted. */
   closed: boolean;
 }
 
@@ -24,7 +24,7 @@ export function Code({ language, text, closed }: CodeProps) {
         <span className="grow">{language}</span>
         <CopyButton text={text} />
       </figcaption>
-      {/* Code that scrolls can be reached by keyboard. */}
+      {/* Focusable, so that the keyboard can scroll it. */}
       <pre
         dir="ltr"
         tabIndex={0}
@@ -57,7 +57,7 @@ export function CopyButton({ text }: { text: string }) {
   );
 }
 
-/** What changed is told by the sign, by what the element is, and by a bar; the colour repeats it. */
+/** The lines of a diff. Signs, elements and a bar mark the changes, so they don't depend on color. */
 function Diff({ text }: { text: string }): ReactNode {
   return diffLines(text).map((line, at) => {
     const Line = line.kind === "added" ? "ins" : line.kind === "removed" ? "del" : "span";

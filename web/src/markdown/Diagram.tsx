@@ -1,5 +1,5 @@
-// A diagram: its source, and a button that draws it. Drawing needs a lot of code and a frame of its own, so nothing is
-// drawn that nobody asked for.
+// A diagram: its source, and a button that renders it. Rendering needs a lot of code and a frame of its own, so it happens
+// on request only.
 
 import { i18n } from "@lingui/core";
 import { useEffect, useRef, useState } from "react";
@@ -7,9 +7,9 @@ import { useEffect, useRef, useState } from "react";
 import { COLOURS, told, type Asked } from "../diagram/speech";
 import { CopyButton, type CodeProps } from "./Code";
 
-/** What diagrams are written in. */
+/** The language of diagrams. */
 const LANGUAGE = "mermaid";
-/** Longer ones are not drawn: nobody could read them. */
+/** Longer diagrams are not rendered, because they would be unreadable. */
 const DRAWN_LETTERS_MAX = 20_000;
 
 type Progress = "source" | "drawing" | "failed" | { height: number };
@@ -24,7 +24,7 @@ export function Diagram({ text, closed }: CodeProps) {
     <figure className="code">
       <figcaption>
         <span className="grow">{LANGUAGE}</span>
-        {progress === "failed" && <span className="bad">{i18n.t("This could not be drawn.")}</span>}
+        {progress === "failed" && <span className="bad">{i18n.t("Couldn't render the diagram.")}</span>}
         {drawn ? (
           <button type="button" className="btn sm ghost" onClick={() => setHidden(!hidden)}>
             {hidden ? i18n.t("Show diagram") : i18n.t("Show source")}
@@ -39,7 +39,7 @@ export function Diagram({ text, closed }: CodeProps) {
               disabled={progress === "drawing"}
               onClick={() => setProgress("drawing")}
             >
-              {progress === "drawing" ? i18n.t("Drawing…") : i18n.t("Draw diagram")}
+              {progress === "drawing" ? i18n.t("Rendering…") : i18n.t("Render diagram")}
             </button>
           )
         )}
@@ -48,7 +48,7 @@ export function Diagram({ text, closed }: CodeProps) {
       {framed && (
         <Frame text={text} height={drawn ? progress.height : 0} hidden={!shown} onProgress={setProgress} />
       )}
-      {/* Kept in the page: what was shown once never shrinks. */}
+      {/* Stays in the page, hidden, so that no text is removed. */}
       <pre
         dir="ltr"
         tabIndex={0}
@@ -69,7 +69,7 @@ interface FrameProps {
   onProgress: (progress: Progress) => void;
 }
 
-/** The frame has no origin: it is told apart by its window. */
+/** The frame that renders the diagram. It has no origin, so its window identifies its messages. */
 function Frame({ text, height, hidden, onProgress }: FrameProps) {
   const frame = useRef<HTMLIFrameElement>(null);
   useEffect(() => {
@@ -97,7 +97,7 @@ function Frame({ text, height, hidden, onProgress }: FrameProps) {
 }
 
 function asked(text: string): Asked {
-  // A variable has one value for light and one for dark; which of them is seen is known where it is used.
+  // A variable has a light and a dark value. Only an element that uses it shows which one applies.
   const probe = document.createElement("span");
   document.body.append(probe);
   const seen = (colour: string) => {

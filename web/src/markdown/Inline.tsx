@@ -77,7 +77,7 @@ function Link({ token }: { token: Tokens.Link }) {
 /** An image, shown as a link. Loading a remote image would reveal the reader to its host. */
 function Image({ token }: { token: Tokens.Image }) {
   const href = safeAddress(decoded(token.href));
-  const name = token.text === "" ? i18n.t("Picture") : decoded(token.text);
+  const name = token.text === "" ? i18n.t("Image") : decoded(token.text);
   if (href === undefined) return <>{token.raw}</>;
   return (
     <a className="picture" href={href} target="_blank" rel="noopener noreferrer nofollow">

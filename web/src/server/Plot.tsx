@@ -5,7 +5,7 @@ import { secondOf } from "../shell/days";
 import { figuresOf, lineOf, type Point } from "./plot";
 
 const BOX = { width: 300, height: 64 };
-/** A table of every moment would be read by nobody: one in so many. */
+/** The table has one of this many samples. */
 const TABLE_EVERY = 12;
 
 export interface Line {
@@ -16,11 +16,11 @@ export interface Line {
 interface Props {
   title: string;
   lines: Line[];
-  /** A value as a person reads it. */
+  /** Formats a value. */
   say: (value: number) => string;
 }
 
-/** A small plot: its figures in words, and the numbers behind it in a table. */
+/** A small plot with a summary and a table of its values. */
 export function Plot({ title, lines, say }: Props) {
   const id = useId();
   const top = Math.max(...lines.map(({ points }) => figuresOf(points)?.most ?? 0), 0);
@@ -45,7 +45,7 @@ export function Plot({ title, lines, say }: Props) {
         ))}
       </svg>
       <details>
-        <summary>{i18n.t("Numbers")}</summary>
+        <summary>{i18n.t("Show values")}</summary>
         <Table title={title} lines={lines} say={say} />
       </details>
     </figure>
@@ -62,7 +62,7 @@ function Words({ line, say, mark }: WordsProps) {
   const figures = figuresOf(line.points);
   const words =
     figures === undefined
-      ? i18n.t("Nothing measured yet.")
+      ? i18n.t("No data yet.")
       : i18n.t("Now {now}, between {least} and {most} in the last 15 minutes.", {
           now: say(figures.now),
           least: say(figures.least),
@@ -83,7 +83,7 @@ function Words({ line, say, mark }: WordsProps) {
 
 function Table({ title, lines, say }: Props) {
   const moments = lines[0]?.points ?? [];
-  // Counted from the end, so that the newest is among them.
+  // Counts from the end, so that the newest sample is included.
   const shown = moments.map((_, at) => at).filter((at) => (moments.length - 1 - at) % TABLE_EVERY === 0);
   return (
     <div className="table" tabIndex={0} role="group" aria-label={title}>

@@ -1,4 +1,4 @@
-// How the server is: its store in words first, then figures of the last minutes. For owners.
+// The server status for owners: problems first, then recent metrics and details.
 
 import { i18n } from "@lingui/core";
 import { ArrowLeft, Check, TriangleAlert } from "lucide-react";
@@ -33,13 +33,13 @@ export default function ServerPage() {
         )}
       </header>
       <div className="subject">
-        {owner ? <Figures /> : <p>{i18n.t("Only owners see how the server is.")}</p>}
+        {owner ? <Figures /> : <p>{i18n.t("Only owners can view the server status.")}</p>}
       </div>
     </div>
   );
 }
 
-/** Whether somebody looks at the page. */
+/** Returns whether the page is visible. */
 function useVisible(): boolean {
   const [visible, setVisible] = useState(document.visibilityState === "visible");
   useEffect(() => {
@@ -76,7 +76,7 @@ function Figures() {
 function State({ figures }: { figures: ServerFigures }) {
   return (
     <section aria-labelledby="state">
-      <h2 id="state">{i18n.t("The store")}</h2>
+      <h2 id="state">{i18n.t("Status")}</h2>
       {storeWords(figures).map(({ words, good }) => (
         <p key={words} className={good ? "good" : "err"}>
           {good ? <Check aria-hidden="true" /> : <TriangleAlert aria-hidden="true" />} {words}
@@ -86,7 +86,7 @@ function State({ figures }: { figures: ServerFigures }) {
         {lastBackup(figures)} {lastVerify(figures)}
       </p>
       <p>
-        <Link href="/settings/data">{i18n.t("Back up, verify, see what takes room")}</Link>
+        <Link href="/settings/data">{i18n.t("Manage backups and storage")}</Link>
       </p>
     </section>
   );
@@ -99,23 +99,23 @@ function Plots({ samples }: { samples: Sample[] }) {
   });
   return (
     <section aria-labelledby="plots">
-      <h2 id="plots">{i18n.t("The last 15 minutes")}</h2>
+      <h2 id="plots">{i18n.t("Last 15 minutes")}</h2>
       <div className="plots">
         <Plot
-          title={i18n.t("Answers going on")}
+          title={i18n.t("Answers in progress")}
           lines={[line(i18n.t("Answers"), ({ open_runs }) => open_runs)]}
           say={countOf}
         />
         <Plot
-          title={i18n.t("How late the server is")}
+          title={i18n.t("Session list and search lag")}
           lines={[line(i18n.t("Lag"), ({ lag_micros }) => lag_micros)]}
           say={spanWords}
         />
         <Plot
-          title={i18n.t("How long the disk takes to keep something")}
+          title={i18n.t("Commit latency")}
           lines={[
-            line(i18n.t("Half of the time at most"), ({ sync_p50_micros }) => sync_p50_micros),
-            line(i18n.t("99 of 100 times at most"), ({ sync_p99_micros }) => sync_p99_micros),
+            line(i18n.t("p50"), ({ sync_p50_micros }) => sync_p50_micros),
+            line(i18n.t("p99"), ({ sync_p99_micros }) => sync_p99_micros),
           ]}
           say={spanWords}
         />
@@ -124,7 +124,7 @@ function Plots({ samples }: { samples: Sample[] }) {
   );
 }
 
-/** A short time: 0.4 ms, 12 ms, 1.5 s. */
+/** Formats a short duration: 0.4 ms, 12 ms, 1.5 s. */
 export function spanWords(micros: number): string {
   if (micros < 10_000) return `${(micros / 1_000).toFixed(1)} ms`;
   return micros < 1_000_000 ? `${Math.round(micros / 1_000)} ms` : `${(micros / 1_000_000).toFixed(1)} s`;
@@ -134,17 +134,17 @@ function Facts({ figures }: { figures: ServerFigures }) {
   const { store } = figures;
   const facts: [string, string][] = [
     [i18n.t("Version"), `${figures.version} (${figures.build})`],
-    [i18n.t("Running since"), whenLong(figures.started_at)],
+    [i18n.t("Started"), whenLong(figures.started_at)],
     [i18n.t("Node"), figures.node],
-    [i18n.t("Kept in"), store.kind === "sqlite" ? "SQLite" : "PostgreSQL"],
-    [i18n.t("Answers going on"), countOf(figures.open_runs)],
-    [i18n.t("Sessions that are being written"), countOf(figures.writers)],
-    [i18n.t("Not packed yet"), spaceOf(store.tail_bytes)],
+    [i18n.t("Database"), store.kind === "sqlite" ? "SQLite" : "PostgreSQL"],
+    [i18n.t("Answers in progress"), countOf(figures.open_runs)],
+    [i18n.t("Active sessions"), countOf(figures.writers)],
+    [i18n.t("Not yet compacted"), spaceOf(store.tail_bytes)],
     ...spaceWords(figures),
   ];
   return (
     <section aria-labelledby="facts">
-      <h2 id="facts">{i18n.t("Figures")}</h2>
+      <h2 id="facts">{i18n.t("Details")}</h2>
       <dl className="facts">
         {facts.map(([name, value]) => (
           <div key={name}>

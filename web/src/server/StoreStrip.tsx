@@ -5,10 +5,10 @@ import { Link } from "wouter";
 
 import { useKnown } from "../shell/use";
 
-// A server names the reason in its own words; these are those of a disk without room.
+// The server's reason is plain text. These words occur if the disk is full.
 const FULL = /\b(full|reserve|space|room)\b/i;
 
-/** The only red strip: the server can keep nothing at the moment. It goes when the server says that it can. */
+/** The only red strip, shown while the server can't save. */
 export function StoreStrip() {
   const unwritable = useKnown(({ unwritable }) => unwritable);
   const owner = useKnown(({ user }) => user?.role === "owner");
@@ -20,21 +20,21 @@ export function StoreStrip() {
       <span className="grow">
         {problem === "" || FULL.test(problem) ? (
           <Trans
-            id="<0>The server's disk is full, so the agent is paused.</0> Everything written so far is safe. New output can't be saved until there is room."
+            id="<0>The server's disk is full, so the agent is paused.</0> Everything written so far is safe. New output can't be saved until there is free space."
             components={{ 0: <b /> }}
           />
         ) : (
           <Trans
-            id="<0>The server can keep nothing at the moment, so the agent is paused.</0> Everything written so far is safe. {problem}"
+            id="<0>The server can't save right now, so the agent is paused.</0> Everything written so far is safe. Reason: {problem}"
             components={{ 0: <b /> }}
-            // As an element: a text among the values is searched for tags like those of the message.
+            // An element, because tags in a plain text value would be parsed like those of the message.
             values={{ problem: <>{problem}</> }}
           />
         )}
       </span>
       {owner && (
         <Link href="/settings/data" className="btn sm ghost">
-          {i18n.t("Show what uses space")}
+          {i18n.t("Show disk usage")}
         </Link>
       )}
     </div>

@@ -1,4 +1,4 @@
-// What the server tells about itself.
+// The server status as the API returns it.
 
 import type { Schemas } from "../api/client";
 

@@ -1,4 +1,4 @@
-// Where the points of a plot stand: time goes from left to right, and the top is the highest value.
+// The geometry of a plot: time runs from left to right, and the highest value is at the top.
 
 export interface Point {
   /** Microseconds since 1970. */
@@ -17,7 +17,7 @@ export interface Figures {
   now: number;
 }
 
-/** The lowest, the highest and the newest value; none of nothing. */
+/** Returns the lowest, highest and newest value, or undefined without points. */
 export function figuresOf(points: readonly Point[]): Figures | undefined {
   const newest = points.at(-1);
   if (newest === undefined) return undefined;
@@ -26,15 +26,15 @@ export function figuresOf(points: readonly Point[]): Figures | undefined {
 }
 
 /**
- * The line through the points, as the corners of a polyline. It stands on zero, so that a small change looks small; `top` is
- * the value of the upper edge, shared by the lines of one plot.
+ * Returns the points of a polyline. The vertical axis starts at zero, so that a small change looks small; `top` is the value
+ * of the upper edge, shared by all lines of a plot.
  */
 export function lineOf(points: readonly Point[], { width, height }: Box, top: number): string {
   const first = points[0];
   const last = points.at(-1);
   if (first === undefined || last === undefined) return "";
   const span = last.at - first.at;
-  // A single moment has no width: it stands at the right, where now is.
+  // A single point is at the right edge, which is now.
   const x = (at: number) => (span === 0 ? width : ((at - first.at) / span) * width);
   const y = (value: number) => (top <= 0 ? height : height - (Math.min(value, top) / top) * height);
   return points.map(({ at, value }) => `${rounded(x(at))},${rounded(y(value))}`).join(" ");

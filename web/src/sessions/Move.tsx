@@ -1,4 +1,4 @@
-// Into which project sessions go: one that there is, a new one, or none.
+// The dialog that moves sessions to an existing project, a new one, or none.
 
 import { i18n } from "@lingui/core";
 import { useState } from "react";
@@ -66,11 +66,11 @@ export function Move({ sessions }: { sessions: readonly string[] }) {
       <div className="options" role="radiogroup" aria-label={i18n.t("Project")}>
         {radio(NONE, i18n.t("No project"))}
         {projects.map(({ project, name }) => radio(project, name))}
-        {radio(NEW, i18n.t("A new project"))}
+        {radio(NEW, i18n.t("New project"))}
       </div>
       {chosen === NEW && (
         <label>
-          {i18n.t("Name of the project")}
+          {i18n.t("Project name")}
           <input
             dir="auto"
             value={name}

@@ -1,4 +1,4 @@
-// The questions that come before something is done with sessions and projects.
+// Dialogs for actions on sessions and projects.
 
 import { i18n } from "@lingui/core";
 
@@ -41,7 +41,7 @@ function Rename({ session }: { session: string }) {
   const title = lineOf(session)?.title ?? "";
   return (
     <Dialog
-      title={i18n.t("Rename the session")}
+      title={i18n.t("Rename session")}
       word={i18n.t("Rename")}
       failed={i18n.t("Couldn't rename the session: the server is unreachable.")}
       act={(form) => {
@@ -51,7 +51,7 @@ function Rename({ session }: { session: string }) {
       closed={answered}
     >
       <label>
-        {i18n.t("Name of the session")}
+        {i18n.t("Session name")}
         <input name="name" dir="auto" defaultValue={title} autoFocus required />
       </label>
     </Dialog>
@@ -61,14 +61,14 @@ function Rename({ session }: { session: string }) {
 function Clear({ session }: { session: string }) {
   return (
     <Dialog
-      title={i18n.t("Clear the conversation?")}
+      title={i18n.t("Clear conversation?")}
       word={i18n.t("Clear")}
       failed={i18n.t("Couldn't clear the conversation: the server is unreachable.")}
       danger
       act={() => ask("POST", `/sessions/${session}/clear`)}
       closed={answered}
     >
-      <p>{i18n.t("The session starts over without its messages. The log and exports keep them.")}</p>
+      <p>{i18n.t("The session starts over without its messages. They remain in the log and in exports.")}</p>
     </Dialog>
   );
 }
@@ -78,11 +78,14 @@ function Erase({ sessions }: { sessions: readonly string[] }) {
   const count = sessions.length;
   return (
     <Dialog
-      title={i18n.t("{count, plural, one {Erase # session for good?} other {Erase # sessions for good?}}", {
-        count,
-      })}
-      word={i18n.t("Erase for good")}
-      cancel={i18n.t("Keep")}
+      title={i18n.t(
+        "{count, plural, one {Permanently delete # session?} other {Permanently delete # sessions?}}",
+        {
+          count,
+        },
+      )}
+      word={i18n.t("Delete permanently")}
+      cancel={i18n.t("Cancel")}
       danger
       act={() => {
         void eraseAll(sessions);
@@ -100,14 +103,14 @@ function Erase({ sessions }: { sessions: readonly string[] }) {
         </ul>
       )}
       <p>
-        {i18n.t("Every message and answer is removed from the server, and its links stop working.")}{" "}
-        <b>{i18n.t("This cannot be undone.")}</b>
+        {i18n.t("All messages and answers are deleted from the server, and share links stop working.")}{" "}
+        <b>{i18n.t("This can't be undone.")}</b>
       </p>
     </Dialog>
   );
 }
 
-/** All that is in the trash, page by page. */
+/** Returns all sessions in the trash, read page by page. */
 async function inTrash(): Promise<string[]> {
   const found: string[] = [];
   const query = queryOf({ shelf: "trash" });
@@ -124,31 +127,31 @@ function EmptyTrash() {
   const count = lists.getState().counts?.trash ?? 0;
   return (
     <Dialog
-      title={i18n.t("Empty the trash?")}
-      word={i18n.t("Erase for good")}
+      title={i18n.t("Empty trash?")}
+      word={i18n.t("Delete permanently")}
       failed={i18n.t("Couldn't empty the trash: the server is unreachable.")}
-      cancel={i18n.t("Keep")}
+      cancel={i18n.t("Cancel")}
       danger
       act={async () => void eraseAll(await inTrash())}
       closed={answered}
     >
       <p>
         {i18n.t(
-          "{count, plural, one {# session is erased for good, with every message and answer.} other {# sessions are erased for good, with every message and answer.}}",
+          "{count, plural, one {# session and all its messages and answers will be deleted permanently.} other {# sessions and all their messages and answers will be deleted permanently.}}",
           { count },
         )}{" "}
-        <b>{i18n.t("This cannot be undone.")}</b>
+        <b>{i18n.t("This can't be undone.")}</b>
       </p>
     </Dialog>
   );
 }
 
-/** Makes a project, or names one that there is. */
+/** Creates a project, or renames an existing one. */
 function ProjectName({ project }: { project?: Project }) {
   return (
     <Dialog
-      title={project === undefined ? i18n.t("New project") : i18n.t("Rename the project")}
-      word={project === undefined ? i18n.t("Make it") : i18n.t("Rename")}
+      title={project === undefined ? i18n.t("New project") : i18n.t("Rename project")}
+      word={project === undefined ? i18n.t("Create project") : i18n.t("Rename")}
       failed={
         project === undefined
           ? i18n.t("Couldn't create the project: the server is unreachable.")
@@ -163,7 +166,7 @@ function ProjectName({ project }: { project?: Project }) {
       closed={answered}
     >
       <label>
-        {i18n.t("Name of the project")}
+        {i18n.t("Project name")}
         <input name="name" dir="auto" defaultValue={project?.name} autoFocus required maxLength={100} />
       </label>
     </Dialog>
@@ -173,9 +176,9 @@ function ProjectName({ project }: { project?: Project }) {
 function RemoveProject({ project }: { project: Project }) {
   return (
     <Dialog
-      title={i18n.t("Remove the project “{name}”?", { name: project.name })}
-      word={i18n.t("Remove project")}
-      failed={i18n.t("Couldn't remove the project: the server is unreachable.")}
+      title={i18n.t("Delete project “{name}”?", { name: project.name })}
+      word={i18n.t("Delete project")}
+      failed={i18n.t("Couldn't delete the project: the server is unreachable.")}
       act={async () => {
         await ask("DELETE", `/projects/${project.project}`);
         const { view } = lists.getState();
@@ -184,7 +187,7 @@ function RemoveProject({ project }: { project: Project }) {
       }}
       closed={answered}
     >
-      <p>{i18n.t("Its sessions stay as they are, and stand in no project.")}</p>
+      <p>{i18n.t("Its sessions are kept, without a project.")}</p>
     </Dialog>
   );
 }

@@ -8,7 +8,7 @@ import { lineOf, useLists } from "./lists";
 import { together } from "./picked";
 import { tagsAfter, tagsOf, written, type Spread } from "./tags";
 
-/** Which tags sessions have. What only some of several have stays so until it is touched. */
+/** The dialog for the tags of sessions. A tag that only some of them have stays unchanged unless it is clicked. */
 export function TagChoice({ sessions }: { sessions: readonly string[] }) {
   const known = useLists(({ tags }) => tags);
   const suggestions = useId();
@@ -20,7 +20,7 @@ export function TagChoice({ sessions }: { sessions: readonly string[] }) {
     setText("");
   };
   const save = () => {
-    // What stands in the field was meant.
+    // Text left in the field counts as a tag.
     const after = withAll(wanted, text);
     const [only] = sessions;
     const set = (session: string) => change(session, { tags: tagsAfter(tagsHere(session), after) });

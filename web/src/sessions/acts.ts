@@ -1,4 +1,4 @@
-// What can be done with a session in the list. Nothing moves by the click: the line that the server tells does it.
+// Actions on a session in the list. The list changes only when the server sends the new line.
 
 import { i18n } from "@lingui/core";
 
@@ -9,9 +9,9 @@ import { hold, lineOf, lists, release } from "./lists";
 import { shelfOf, type Line, type Shelf } from "./types";
 import { expectOwn } from "./unread";
 
-/** How long it is said in the place of a row what became of it. */
+/** How long a message replaces the row of a session that left the view, in milliseconds. */
 const SAID_FOR = 30_000;
-/** Days that the trash is kept where the server does not say. */
+/** Days until the trash is deleted, if the server does not report them. */
 const TRASH_DAYS = 30;
 
 export type Change =
@@ -41,10 +41,10 @@ export function erase(session: string): Promise<unknown> {
   return ask("DELETE", `/sessions/${session}`);
 }
 
-/** The model reads a summary from now on; the conversation stays as it is. */
+/** Compacts the context: the model gets a summary; the transcript is unchanged. */
 export function compact(session: string): void {
   const compacting = ask("POST", `/sessions/${session}/compact`).then(() =>
-    announce(i18n.t("Context compacted. The conversation stays as it is.")),
+    announce(i18n.t("Context compacted. You still see the full text.")),
   );
   void attempt(i18n.t("Couldn't compact the context: the server is unreachable."), compacting);
 }
@@ -64,21 +64,21 @@ export function archive(line: Line): void {
 }
 
 export function trash(line: Line): void {
-  leave(line, i18n.t("Couldn't move the session to the trash: the server is unreachable."), {
+  leave(line, i18n.t("Couldn't move the session to trash: the server is unreachable."), {
     trashed: true,
   });
 }
 
-/** Out of the trash, or of the archive. */
+/** Restores a session from the trash, or unarchives it. */
 export function putBack(line: Line): void {
   leave(
     line,
-    i18n.t("Couldn't put the session back: the server is unreachable."),
+    i18n.t("Couldn't restore the session: the server is unreachable."),
     line.trashed ? { trashed: false } : { archived: false },
   );
 }
 
-/** Brings a session back to the shelf that it left. */
+/** Moves a session back to the shelf that it left. */
 export function undo(line: Line, shelf: Shelf): void {
   const back: Change =
     shelf === "trash"
@@ -89,14 +89,14 @@ export function undo(line: Line, shelf: Shelf): void {
   void attempt(i18n.t("Couldn't undo: the server is unreachable."), change(line.session, back));
 }
 
-/** What became of a session that left the view, in the place of its row. */
+/** Returns the message shown in place of the row of a session that left the view. */
 export function leftWords(line: Line): string {
   switch (shelfOf(line)) {
     case "trash": {
       const days = trashDays();
       if (days === 0) return i18n.t("Moved to trash.");
       return i18n.t(
-        "{days, plural, one {Moved to trash. Kept for # day.} other {Moved to trash. Kept for # days.}}",
+        "{days, plural, one {Moved to trash. Deleted permanently in # day.} other {Moved to trash. Deleted permanently in # days.}}",
         {
           days,
         },
@@ -105,16 +105,16 @@ export function leftWords(line: Line): string {
     case "archived":
       return i18n.t("Archived.");
     default:
-      return i18n.t("Put back.");
+      return i18n.t("Restored.");
   }
 }
 
-/** How long the trash is kept; 0 is until it is erased by hand. */
+/** Returns the days until the trash is deleted; 0 if it is only deleted by hand. */
 export function trashDays(): number {
   return lists.getState().counts?.trash_days ?? TRASH_DAYS;
 }
 
-/** The row of a session that leaves keeps its place for a while, and says what became of it. */
+/** Removes a session from the view. Its row shows the outcome for a while. */
 function leave(line: Line, failed: string, body: { archived: boolean } | { trashed: boolean }): void {
   const { session } = line;
   hold(session);
@@ -133,7 +133,7 @@ function leave(line: Line, failed: string, body: { archived: boolean } | { trash
 
 function letGoLater(session: string): void {
   setTimeout(() => {
-    // Who stands on it may be about to take it back.
+    // The user may be about to press Undo in the focused row.
     const stands = document.activeElement?.closest<HTMLElement>("[data-session]")?.dataset["session"];
     if (stands === session) letGoLater(session);
     else release(session);

@@ -2,11 +2,12 @@ import { i18n } from "@lingui/core";
 import { beforeAll, describe, expect, it } from "vitest";
 
 import { Refused } from "../api/client";
+import { codeText } from "../api/problems";
 import { oneByOne, outcomeWords, progressWords, type Outcome } from "./bulk";
 
 beforeAll(() => i18n.loadAndActivate({ locale: "en", messages: {} }));
 
-const refuse = (detail: string) => Promise.reject(new Refused(409, "no", detail));
+const refuse = (code: string) => Promise.reject(new Refused(409, code, "a detail"));
 
 async function play(act: (item: number) => Promise<unknown>, enough = () => false) {
   const told: string[] = [];
@@ -22,11 +23,13 @@ describe("doing it with many", () => {
     const order: number[] = [];
     const { outcome, told } = await play((item) => {
       order.push(item);
-      return item === 2 ? refuse("It is being erased.") : Promise.resolve();
+      return item === 2 ? refuse("damaged") : Promise.resolve();
     });
     expect(order).toEqual([1, 2, 3, 4]);
-    expect(told).toEqual([1, 2, 3, 4].map((count) => `${count}: Archiving, ${count} of 4`));
-    expect(outcomeWords("archive", outcome)).toBe("3 of 4 archived. 1 was refused: It is being erased.");
+    expect(told).toEqual([1, 2, 3, 4].map((count) => `${count}: Archiving ${count} of 4…`));
+    expect(outcomeWords("archive", outcome)).toBe(
+      `Archived 3 of 4 sessions. 1 session couldn't be changed. ${codeText("damaged")}`,
+    );
   });
 
   it("waits for one before it begins the next", async () => {
@@ -46,7 +49,7 @@ describe("doing it with many", () => {
       item === 3 ? Promise.reject(new TypeError()) : Promise.resolve(),
     );
     expect(outcomeWords("trash", outcome)).toBe(
-      "2 of 4 moved to trash. The server cannot be reached. The rest is as it was.",
+      "Moved 2 of 4 sessions to trash. The server is unreachable. The other sessions were not changed.",
     );
   });
 
@@ -56,7 +59,9 @@ describe("doing it with many", () => {
       () => Promise.resolve(),
       () => (asked += 1) > 2,
     );
-    expect(outcomeWords("erase", outcome)).toBe("2 of 4 erased. The rest is as it was.");
+    expect(outcomeWords("erase", outcome)).toBe(
+      "Permanently deleted 2 of 4 sessions. The other sessions were not changed.",
+    );
   });
 });
 
@@ -64,18 +69,18 @@ describe("the words for it", () => {
   const outcome = (rest: Partial<Outcome>): Outcome => ({ done: 14, total: 14, refused: [], ...rest });
 
   it("counts", () => {
-    expect(outcomeWords("archive", outcome({}))).toBe("14 sessions archived.");
-    expect(outcomeWords("put_back", outcome({ done: 1, total: 1 }))).toBe("1 session put back.");
-    expect(outcomeWords("tag", outcome({ done: 1, total: 1 }))).toBe("Tags of 1 session changed.");
+    expect(outcomeWords("archive", outcome({}))).toBe("Archived 14 sessions.");
+    expect(outcomeWords("put_back", outcome({ done: 1, total: 1 }))).toBe("Restored 1 session.");
+    expect(outcomeWords("tag", outcome({ done: 1, total: 1 }))).toBe("Updated tags of 1 session.");
     expect(outcomeWords("move", outcome({ done: 0, total: 2, ended: "told" }))).toBe(
-      "0 of 2 moved. The rest is as it was.",
+      "Moved 0 of 2 sessions. The other sessions were not changed.",
     );
   });
 
   it("says each reason once", () => {
-    const refused = ["The log is damaged.", "There is no such session.", "The log is damaged."];
+    const refused = ["damaged", "session_not_found", "damaged"];
     expect(outcomeWords("archive", outcome({ done: 11, refused }))).toBe(
-      "11 of 14 archived. 3 were refused: The log is damaged. There is no such session.",
+      `Archived 11 of 14 sessions. 3 sessions couldn't be changed. ${codeText("damaged")} ${codeText("session_not_found")}`,
     );
   });
 });

@@ -1,24 +1,22 @@
-// Something is done with many sessions, one after another, and what became of it is said as it is.
+// Runs an action on many sessions, one after another, and reports the outcome.
 
 import { i18n } from "@lingui/core";
 
 import { Refused } from "../api/client";
+import { codeText } from "../api/problems";
 
 export type Deed = "archive" | "put_back" | "move" | "tag" | "trash" | "erase";
 
 export interface Outcome {
   done: number;
   total: number;
-  /** Why some were refused, one for each. */
+  /** The error code of each refused session. */
   refused: string[];
-  /** Why it ended before the last one. */
+  /** Why it ended early. */
   ended?: "unreachable" | "told";
 }
 
-/**
- * Does it with one after another. What the server refuses is passed over; when it cannot be reached, or the person says
- * so, the rest stays as it is.
- */
+/** Runs `act` on each item. Skips refused items; ends early if the server is unreachable or the user stops it. */
 export async function oneByOne<T>(
   items: readonly T[],
   act: (item: T) => Promise<unknown>,
@@ -33,47 +31,50 @@ export async function oneByOne<T>(
       tell(outcome, item);
     } catch (error) {
       if (!(error instanceof Refused)) return { ...outcome, ended: "unreachable" };
-      outcome = { ...outcome, refused: [...outcome.refused, error.detail] };
+      outcome = { ...outcome, refused: [...outcome.refused, error.code] };
       tell(outcome, item);
     }
   }
   return outcome;
 }
 
-/** What goes on: 3 of 14. */
+/** Returns the progress text. */
 export function progressWords(deed: Deed, { done, total, refused }: Outcome): string {
   const values = { done: done + refused.length, total };
   switch (deed) {
     case "archive":
-      return i18n.t("Archiving, {done} of {total}", values);
+      return i18n.t("Archiving {done} of {total}…", values);
     case "put_back":
-      return i18n.t("Putting back, {done} of {total}", values);
+      return i18n.t("Restoring {done} of {total}…", values);
     case "move":
-      return i18n.t("Moving, {done} of {total}", values);
+      return i18n.t("Moving {done} of {total}…", values);
     case "tag":
-      return i18n.t("Changing tags, {done} of {total}", values);
+      return i18n.t("Updating tags of {done} of {total}…", values);
     case "trash":
-      return i18n.t("Moving to the trash, {done} of {total}", values);
+      return i18n.t("Moving {done} of {total} to trash…", values);
     case "erase":
-      return i18n.t("Erasing, {done} of {total}", values);
+      return i18n.t("Deleting {done} of {total}…", values);
   }
 }
 
-/** How it ended: how many, how many not, and why. */
+/** Returns the outcome: the counts, then each reason once. */
 export function outcomeWords(deed: Deed, outcome: Outcome): string {
   const { refused, ended } = outcome;
   const words = [doneWords(deed, outcome)];
   if (refused.length > 0) {
-    const why = [...new Set(refused)].join(" ");
     words.push(
-      i18n.t("{count, plural, one {# was refused: {why}} other {# were refused: {why}}}", {
-        count: refused.length,
-        why,
-      }),
+      i18n.t(
+        "{count, plural, one {# session couldn't be changed.} other {# sessions couldn't be changed.}}",
+        {
+          count: refused.length,
+        },
+      ),
+      ...new Set(refused.map((code) => codeText(code))),
     );
   }
-  if (ended === "unreachable") words.push(i18n.t("The server cannot be reached. The rest is as it was."));
-  if (ended === "told") words.push(i18n.t("The rest is as it was."));
+  if (ended === "unreachable")
+    words.push(i18n.t("The server is unreachable. The other sessions were not changed."));
+  if (ended === "told") words.push(i18n.t("The other sessions were not changed."));
   return words.join(" ");
 }
 
@@ -82,37 +83,40 @@ function doneWords(deed: Deed, { done, total }: Outcome): string {
   if (done < total) {
     switch (deed) {
       case "archive":
-        return i18n.t("{done} of {total} archived.", values);
+        return i18n.t("Archived {done} of {total} sessions.", values);
       case "put_back":
-        return i18n.t("{done} of {total} put back.", values);
+        return i18n.t("Restored {done} of {total} sessions.", values);
       case "move":
-        return i18n.t("{done} of {total} moved.", values);
+        return i18n.t("Moved {done} of {total} sessions.", values);
       case "tag":
-        return i18n.t("Tags of {done} of {total} changed.", values);
+        return i18n.t("Updated tags of {done} of {total} sessions.", values);
       case "trash":
-        return i18n.t("{done} of {total} moved to trash.", values);
+        return i18n.t("Moved {done} of {total} sessions to trash.", values);
       case "erase":
-        return i18n.t("{done} of {total} erased.", values);
+        return i18n.t("Permanently deleted {done} of {total} sessions.", values);
     }
   }
   switch (deed) {
     case "archive":
-      return i18n.t("{done, plural, one {# session archived.} other {# sessions archived.}}", values);
+      return i18n.t("{done, plural, one {Archived # session.} other {Archived # sessions.}}", values);
     case "put_back":
-      return i18n.t("{done, plural, one {# session put back.} other {# sessions put back.}}", values);
+      return i18n.t("{done, plural, one {Restored # session.} other {Restored # sessions.}}", values);
     case "move":
-      return i18n.t("{done, plural, one {# session moved.} other {# sessions moved.}}", values);
+      return i18n.t("{done, plural, one {Moved # session.} other {Moved # sessions.}}", values);
     case "tag":
       return i18n.t(
-        "{done, plural, one {Tags of # session changed.} other {Tags of # sessions changed.}}",
+        "{done, plural, one {Updated tags of # session.} other {Updated tags of # sessions.}}",
         values,
       );
     case "trash":
       return i18n.t(
-        "{done, plural, one {# session moved to trash.} other {# sessions moved to trash.}}",
+        "{done, plural, one {Moved # session to trash.} other {Moved # sessions to trash.}}",
         values,
       );
     case "erase":
-      return i18n.t("{done, plural, one {# session erased.} other {# sessions erased.}}", values);
+      return i18n.t(
+        "{done, plural, one {Permanently deleted # session.} other {Permanently deleted # sessions.}}",
+        values,
+      );
   }
 }

@@ -1,4 +1,4 @@
-// Several sessions, selected in the list, and what is being done with them.
+// Sessions selected in the list, and the bulk action running on them.
 
 import { useStore } from "zustand";
 import { createStore } from "zustand/vanilla";
@@ -10,11 +10,11 @@ import { lineOf } from "./lists";
 
 export interface Picked {
   sessions: ReadonlySet<string>;
-  /** From which one a range goes. */
+  /** The start of a range selection. */
   from: string | undefined;
-  /** What is done with them, and how far it is. */
+  /** The running action and its progress. */
   doing: { deed: Deed; outcome: Outcome } | undefined;
-  /** How the last of it ended. */
+  /** The outcome of the last action. */
   told: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export function toggle(session: string): void {
   picked.setState({ sessions: next, from: session, told: undefined });
 }
 
-/** All between the one that was selected last and this one. */
+/** Selects all sessions of a range. */
 export function pickRange(between: readonly string[]): void {
   const { sessions } = picked.getState();
   picked.setState({ sessions: new Set([...sessions, ...between]), told: undefined });
@@ -50,19 +50,19 @@ export function pickNone(): void {
   picked.setState({ sessions: NONE, from: undefined, told: undefined });
 }
 
-/** Lets go of what is no longer in the list. */
+/** Deselects sessions that are no longer in the list. */
 export function keepOnly(isThere: (session: string) => boolean): void {
   const { sessions } = picked.getState();
   const left = [...sessions].filter(isThere);
   if (left.length < sessions.size) picked.setState({ sessions: new Set(left) });
 }
 
-/** What is done goes no further. */
+/** Stops the running action after the current session. */
 export function leaveTheRest(): void {
   enough = true;
 }
 
-/** Does something with sessions, one after another. Those that were refused stay selected. */
+/** Runs an action on sessions, one after another. Refused sessions stay selected. */
 export async function together(
   deed: Deed,
   sessions: readonly string[],
@@ -94,7 +94,7 @@ export function trashAll(sessions: readonly string[]): Promise<void> {
   return together("trash", sessions, (session) => change(session, { trashed: true }));
 }
 
-/** Out of the trash, or of the archive. */
+/** Restores sessions from the trash, or unarchives them. */
 export function putBackAll(sessions: readonly string[]): Promise<void> {
   return together("put_back", sessions, (session) =>
     change(session, lineOf(session)?.trashed === true ? { trashed: false } : { archived: false }),

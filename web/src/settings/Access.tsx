@@ -1,4 +1,4 @@
-// How the person gets in: passkeys, a password, the devices that are signed in, and tokens for programs.
+// Access to the account: passkeys, the password, signed-in devices and API tokens.
 
 import { i18n } from "@lingui/core";
 

@@ -51,7 +51,7 @@ export function Advanced({ options, refusal }: Props) {
         section={section}
         field="proxy"
         label={i18n.t("Proxy")}
-        hint={i18n.t("The URL of an HTTP proxy, without a user name and password.")}
+        hint={i18n.t("HTTP proxy URL, without a username and password.")}
       >
         <input name="proxy" type="url" {...EXACT} defaultValue={texts.proxy} />
       </Field>
@@ -59,31 +59,31 @@ export function Advanced({ options, refusal }: Props) {
         section={section}
         field="certificate"
         label={i18n.t("CA certificate")}
-        hint={i18n.t("Authorities to trust in addition to the system's, as PEM text.")}
+        hint={i18n.t("PEM certificates to trust in addition to the system's.")}
       />
       <NumberField
         section={section}
         field="first_byte_seconds"
         label={i18n.t("First byte timeout in seconds")}
-        hint={i18n.t("The longest wait for an answer to begin.")}
+        hint={i18n.t("Maximum wait for the first byte of an answer.")}
       />
       <NumberField
         section={section}
         field="silence_seconds"
         label={i18n.t("Idle timeout in seconds")}
-        hint={i18n.t("The longest pause within an answer.")}
+        hint={i18n.t("Maximum pause within an answer.")}
       />
       <NumberField
         section={section}
         field="input_price"
         label={i18n.t("Input price per million tokens")}
-        hint={i18n.t("Defaults to the price of a known model, otherwise 0.")}
+        hint={i18n.t("Defaults to the list price of a known model, otherwise 0.")}
       />
       <NumberField
         section={section}
         field="output_price"
         label={i18n.t("Output price per million tokens")}
-        hint={i18n.t("Defaults to the price of a known model, otherwise 0.")}
+        hint={i18n.t("Defaults to the list price of a known model, otherwise 0.")}
       />
       <Area
         section={section}

@@ -17,7 +17,7 @@ export function AppearancePage() {
     setShown(chosen);
   };
   const themes: [Theme, string][] = [
-    ["system", i18n.t("As the system")],
+    ["system", i18n.t("System")],
     ["light", i18n.t("Light")],
     ["dark", i18n.t("Dark")],
   ];
@@ -31,7 +31,7 @@ export function AppearancePage() {
     <>
       <section>
         <Choice
-          title={i18n.t("Light or dark")}
+          title={i18n.t("Theme")}
           name="theme"
           value={shown.theme}
           options={themes}
@@ -56,7 +56,7 @@ export function AppearancePage() {
 function Language() {
   const doing = useDoing();
   const [shown, setShown] = useState<"en" | "de">(() => (language() === "de" ? "de" : "en"));
-  // The other devices are told first: the page is read anew in the other language.
+  // Saves the preference first, because changing the language reloads the page.
   const change = async (code: "en" | "de") => {
     if (
       !(await doing.run(i18n.t("Couldn't save: the server is unreachable."), () =>
@@ -73,7 +73,7 @@ function Language() {
         title={i18n.t("Language")}
         name="language"
         value={shown}
-        // Each by its own name, so that it is found in whatever language the page is.
+        // Each language has its own name, so that users find it whatever the page's language is.
         options={[
           ["en", "English"],
           ["de", "Deutsch"],
@@ -95,7 +95,7 @@ function Notifications() {
   const [on, setOn] = useState(() => (read(PLACE) ?? (preferred ? "yes" : "no")) === "yes");
   const [refused, setRefused] = useState(false);
   const change = async (wanted: boolean) => {
-    // The browser asks the person; what it was told holds until that is changed in the browser.
+    // The browser asks once. Later changes are made in the browser's settings.
     const allowed = !wanted || (await Notification.requestPermission()) === "granted";
     setRefused(!allowed);
     if (!allowed) return;
@@ -108,16 +108,14 @@ function Notifications() {
     <section>
       <h3>{i18n.t("Notifications")}</h3>
       <Switch
-        label={i18n.t("Tell me when an answer is complete or needs me")}
-        told={i18n.t("While the page is not looked at. On this device.")}
+        label={i18n.t("Notify me when an answer is ready or needs me")}
+        told={i18n.t("Only when this tab is in the background. This device only.")}
         on={on}
         choose={(wanted) => void change(wanted)}
       />
       {refused && (
         <p className="err" role="alert">
-          {i18n.t(
-            "The browser does not allow notifications from this page. That can be changed in its settings.",
-          )}
+          {i18n.t("Your browser blocks notifications from this site. Allow them in the browser's settings.")}
         </p>
       )}
       <Problem of={doing} />

@@ -1,4 +1,4 @@
-// The audit trail, as sentences: what was done about people and access, and by whom.
+// The audit log: changes to users, access and settings, and who made them.
 
 import { i18n } from "@lingui/core";
 import { useCallback, useEffect, useState } from "react";
@@ -11,7 +11,7 @@ import { auditWords } from "./auditWords";
 
 export type AuditLine = Schemas["AuditLineBody"];
 
-/** As many as the server gives at once. */
+/** The server's page size. */
 const PAGE = 100;
 
 export function Audit({ people }: { people: readonly Person[] }) {
@@ -34,9 +34,9 @@ export function Audit({ people }: { people: readonly Person[] }) {
   const names = new Map(people.map(({ user, name }) => [user, name]));
   return (
     <section>
-      <h3>{i18n.t("What was done")}</h3>
-      {lines.length === 0 && !doing.busy && <p className="dim">{i18n.t("Nothing yet.")}</p>}
-      <ol className="trail" aria-label={i18n.t("What was done")}>
+      <h3>{i18n.t("Audit log")}</h3>
+      {lines.length === 0 && !doing.busy && <p className="dim">{i18n.t("No entries.")}</p>}
+      <ol className="trail" aria-label={i18n.t("Audit log")}>
         {lines.map((line) => (
           <li key={line.no}>
             <time className="dim num">{whenLong(line.time)}</time> {auditWords(line, names)}

@@ -9,7 +9,7 @@ interface ChoiceProps<T extends string> {
   choose: (value: T) => void;
 }
 
-/** One of a few. */
+/** A group of radio buttons. */
 export function Choice<T extends string>({ title, name, value, options, disabled, choose }: ChoiceProps<T>) {
   return (
     <fieldset className="choices" disabled={disabled}>
@@ -40,7 +40,7 @@ interface SwitchProps {
   choose: (on: boolean) => void;
 }
 
-/** On or off. */
+/** An on/off switch. */
 export function Switch({ label, told, on, choose }: SwitchProps) {
   const id = useId();
   return (

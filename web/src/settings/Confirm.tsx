@@ -3,12 +3,12 @@ import { useState } from "react";
 import { Dialog } from "../shell/Dialog";
 
 interface Props {
-  /** What the button says, and the one that does it. */
+  /** The label of the button, and of the confirming button in the dialog. */
   word: string;
-  /** The button by itself, where several of them say the same. */
+  /** The button's accessible name, if other buttons have the same label. */
   label?: string;
   question: string;
-  /** What follows from it. */
+  /** The consequences. */
   told: string;
   /** The sentence for when the server is unreachable. */
   failed: string;
@@ -16,7 +16,7 @@ interface Props {
   disabled?: boolean;
 }
 
-/** Something that cannot be taken back is asked about once. */
+/** A button that asks for confirmation before an irreversible action. */
 export function Confirm({ word, label, question, told, failed, act, disabled = false }: Props) {
   const [asking, setAsking] = useState(false);
   return (

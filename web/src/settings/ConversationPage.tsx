@@ -1,4 +1,4 @@
-// How conversations go: for the person, for this device, and, by owners, for the server.
+// Conversation settings of the user and of this device, and, for owners, of the server.
 
 import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
@@ -37,14 +37,14 @@ function Busy() {
   const busy = useKnown(({ preferences }) => preferences?.busy ?? "queue");
   const doing = useDoing();
   const modes: [Mode, string, string][] = [
-    ["queue", i18n.t("Queue"), i18n.t("The message waits until the answer is complete.")],
-    ["steer", i18n.t("Steer"), i18n.t("The agent reads it at its next step and goes on.")],
-    ["interrupt", i18n.t("Interrupt"), i18n.t("The answer stops, and the message is answered next.")],
+    ["queue", i18n.t("Queue"), i18n.t("Sends the message when the current answer is complete.")],
+    ["steer", i18n.t("Steer"), i18n.t("The agent reads the message at its next step, without stopping.")],
+    ["interrupt", i18n.t("Interrupt"), i18n.t("Stops the answer and responds to the message next.")],
   ];
   return (
     <section>
       <Choice
-        title={i18n.t("What Enter does while the agent works")}
+        title={i18n.t("Enter key while the agent is working")}
         name="busy"
         value={busy}
         options={modes}
@@ -64,7 +64,9 @@ function Letters() {
       <h3>{i18n.t("Keyboard")}</h3>
       <Switch
         label={i18n.t("Single-letter shortcuts")}
-        told={i18n.t("J, K, R and others, while the conversation has the focus. On this device.")}
+        told={i18n.t(
+          "Use J, K, R and other letter keys while the conversation is focused. This device only.",
+        )}
         on={on}
         choose={(on) => {
           turn("letters", on);
@@ -80,10 +82,14 @@ function OfServer({ settings, asked }: { settings: ServerSettings; asked: Asked<
   const [saved, setSaved] = useState(false);
   const fixed = settings.set_in_environment ?? [];
   const change = (body: Partial<ServerSettings>) =>
-    doing.run(i18n.t("Couldn't save: the server is unreachable."), async () => {
-      await ask("PATCH", "/settings", { body });
-      await asked.again();
-    });
+    doing.run(
+      i18n.t("Couldn't save: the server is unreachable."),
+      async () => {
+        await ask("PATCH", "/settings", { body });
+        await asked.again();
+      },
+      { bad_setting: i18n.t("The system prompt is too long, so it wasn't saved. Shorten it and try again.") },
+    );
   const keep = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const text = textIn(new FormData(event.currentTarget), "instructions");
@@ -100,10 +106,14 @@ function OfServer({ settings, asked }: { settings: ServerSettings; asked: Asked<
           options={[
             [
               "continue",
-              i18n.t("Go on"),
-              i18n.t("An interrupted answer goes on by itself where that is safe."),
+              i18n.t("Continue automatically"),
+              i18n.t("Resumes an interrupted answer when that is safe."),
             ],
-            ["wait", i18n.t("Wait"), i18n.t("It waits until somebody presses Continue.")],
+            [
+              "wait",
+              i18n.t("Wait for Continue"),
+              i18n.t("Interrupted answers wait until you press Continue."),
+            ],
           ]}
           choose={(after_interruption) => void change({ after_interruption })}
         />
@@ -112,7 +122,7 @@ function OfServer({ settings, asked }: { settings: ServerSettings; asked: Asked<
       <section>
         <form className="form" onSubmit={(event) => void keep(event)} onChange={() => setSaved(false)}>
           <label>
-            <h3>{i18n.t("Instructions for every session")}</h3>
+            <h3>{i18n.t("System prompt for every session")}</h3>
             <textarea
               name="instructions"
               rows={6}
@@ -134,9 +144,11 @@ function OfServer({ settings, asked }: { settings: ServerSettings; asked: Asked<
   );
 }
 
-/** Why something cannot be changed here. */
+/** Explains why a setting is disabled. */
 export function Fixed() {
   return (
-    <p className="dim">{i18n.t("This is set where the server is started, and cannot be changed here.")}</p>
+    <p className="dim">
+      {i18n.t("This is set by an environment variable on the server, so you can't change it here.")}
+    </p>
   );
 }

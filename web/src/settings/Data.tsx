@@ -1,4 +1,4 @@
-// What the server keeps: how much room it takes, how long the trash is kept, and copies of it.
+// Storage use, the retention of the trash, backups, verification and export.
 
 import { i18n } from "@lingui/core";
 import { useEffect, type FormEvent } from "react";
@@ -36,10 +36,12 @@ export function Data() {
       <Retention />
       <Copies server={server.value} reread={server.again} />
       <section>
-        <h3>{i18n.t("Take it with you")}</h3>
-        <p className="dim">{i18n.t("Every session of yours, readable without this server.")}</p>
+        <h3>{i18n.t("Export")}</h3>
+        <p className="dim">
+          {i18n.t("Download all your sessions as files you can read without this server.")}
+        </p>
         <a className="btn" href="/api/v1/export" download>
-          {i18n.t("Export everything")}
+          {i18n.t("Export all sessions")}
         </a>
       </section>
     </>
@@ -65,9 +67,9 @@ function Retention() {
           <>
             <p>
               {trash_days === 0
-                ? i18n.t("Kept until it is erased by hand.")
+                ? i18n.t("Sessions stay in the trash until you delete them permanently.")
                 : i18n.t(
-                    "{days, plural, one {Kept for # day, then erased.} other {Kept for # days, then erased.}}",
+                    "{days, plural, one {Sessions in the trash are deleted permanently after # day.} other {Sessions in the trash are deleted permanently after # days.}}",
                     { days: trash_days },
                   )}
             </p>
@@ -76,7 +78,7 @@ function Retention() {
             ) : (
               <form className="form line" key={trash_days} onSubmit={keep}>
                 <label>
-                  {i18n.t("Days in the trash, or 0 for as long as you like")}
+                  {i18n.t("Delete after this many days (0 = never)")}
                   <input name="trash_days" type="number" min="0" required defaultValue={trash_days} />
                 </label>
                 <button className="btn" disabled={doing.busy}>
@@ -105,7 +107,7 @@ function Copies({ server, reread }: { server: ServerFigures | undefined; reread:
     const timer = setInterval(() => void again(), LOOK_EVERY);
     return () => clearInterval(timer);
   }, [running, again]);
-  // One that is over before it was seen to run counts as well.
+  // Also reads again for a job that ended before it was seen running.
   useEffect(() => {
     if (over > 0) void reread();
   }, [over, reread]);
@@ -121,7 +123,7 @@ function Copies({ server, reread }: { server: ServerFigures | undefined; reread:
   const busy = doing.busy || running;
   return (
     <section>
-      <h3>{i18n.t("Copies")}</h3>
+      <h3>{i18n.t("Backups")}</h3>
       {server !== undefined && (
         <p>
           {lastBackup(server)} {lastVerify(server)}
@@ -149,18 +151,14 @@ function Copies({ server, reread }: { server: ServerFigures | undefined; reread:
       <Problem of={doing} />
       <Loaded asked={asked}>
         {({ tasks }) => (
-          <ul className="rows" aria-label={i18n.t("What was begun here")}>
+          <ul className="rows" aria-label={i18n.t("Recent jobs")}>
             {tasks.map((task) => (
               <li key={task.task} className="row-in" data-state={task.state}>
                 <div className="what">
                   <b>{task.kind === "backup" ? i18n.t("Backup") : i18n.t("Verification")}</b>
-                  <p className="dim">
-                    {stateWord(task.state)}, {whenLong(task.begun_at)}
-                  </p>
+                  <p className="dim">{stateWords(task)}</p>
                   <p className={task.state === "failed" ? "err" : undefined}>{task.told}</p>
-                  {task.state === "running" && (
-                    <progress aria-label={i18n.t("It goes on until the server says that it is done")} />
-                  )}
+                  {task.state === "running" && <progress aria-label={i18n.t("Job in progress")} />}
                 </div>
               </li>
             ))}
@@ -171,7 +169,10 @@ function Copies({ server, reread }: { server: ServerFigures | undefined; reread:
   );
 }
 
-function stateWord(state: Task["state"]): string {
-  if (state === "running") return i18n.t("Going on");
-  return state === "done" ? i18n.t("Done") : i18n.t("Failed");
+function stateWords({ state, begun_at }: Task): string {
+  const when = whenLong(begun_at);
+  if (state === "running") return i18n.t("Running since {when}", { when });
+  return state === "done"
+    ? i18n.t("Done, started {when}", { when })
+    : i18n.t("Failed, started {when}", { when });
 }

@@ -1,4 +1,4 @@
-// Where the person is signed in.
+// The devices on which the user is signed in.
 
 import { i18n } from "@lingui/core";
 
@@ -19,13 +19,13 @@ export function Logins() {
   };
   return (
     <section>
-      <h3>{i18n.t("Where you are signed in")}</h3>
+      <h3>{i18n.t("Signed-in devices")}</h3>
       <Loaded asked={asked}>
         {({ logins }) => {
           const others = logins.filter((login) => !login.this);
           return (
             <>
-              <ul className="rows" aria-label={i18n.t("Where you are signed in")}>
+              <ul className="rows" aria-label={i18n.t("Signed-in devices")}>
                 {logins.map((login) => (
                   <li key={login.id} className="row-in">
                     <div className="what">
@@ -34,7 +34,7 @@ export function Logins() {
                       <p className="dim">
                         {login.used_at == null
                           ? i18n.t("Signed in {when}", { when: whenLong(login.created_at) })
-                          : i18n.t("Used {used}, signed in {when}", {
+                          : i18n.t("Last used {used}, signed in {when}", {
                               used: whenLong(login.used_at),
                               when: whenLong(login.created_at),
                             })}
@@ -45,7 +45,7 @@ export function Logins() {
                         <button
                           type="button"
                           className="btn sm"
-                          aria-label={i18n.t("End it: {name}", { name: login.name })}
+                          aria-label={i18n.t("Sign out {name}", { name: login.name })}
                           disabled={doing.busy}
                           onClick={() =>
                             void doing.run(
@@ -54,7 +54,7 @@ export function Logins() {
                             )
                           }
                         >
-                          {i18n.t("End it")}
+                          {i18n.t("Sign out")}
                         </button>
                       </div>
                     )}
@@ -62,12 +62,14 @@ export function Logins() {
                 ))}
               </ul>
               {others.length === 0 ? (
-                <p className="dim">{i18n.t("Nowhere else.")}</p>
+                <p className="dim">{i18n.t("You aren't signed in on any other device.")}</p>
               ) : (
                 <Confirm
-                  word={i18n.t("End all others")}
-                  question={i18n.t("End all other logins?")}
-                  told={i18n.t("Your other devices have to sign in again. Drafts on them are kept.")}
+                  word={i18n.t("Sign out other devices")}
+                  question={i18n.t("Sign out everywhere else?")}
+                  told={i18n.t(
+                    "You'll need to sign in again on your other devices. Drafts on them are kept.",
+                  )}
                   failed={i18n.t("Couldn't sign out the other devices: the server is unreachable.")}
                   act={end(others)}
                 />

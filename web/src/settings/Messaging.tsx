@@ -1,4 +1,4 @@
-// Messaging platforms: how each is, who is let in, who waits to be, and which sessions chats speak in.
+// Messaging platforms: their state, pairing requests, approved senders, and the user's chats.
 
 import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
@@ -34,15 +34,15 @@ export function Messaging() {
 function stateOf({ state }: Platform): string {
   switch (state) {
     case "receiving":
-      return i18n.t("Receives");
+      return i18n.t("Connected");
     case "starting":
-      return i18n.t("Starting");
+      return i18n.t("Starting…");
     case "elsewhere":
-      return i18n.t("Another program receives in its place");
+      return i18n.t("Another process is using this account");
     case "unauthorized":
-      return i18n.t("Its token is not taken");
+      return i18n.t("Token rejected");
     default:
-      return i18n.t("Cannot be reached");
+      return i18n.t("Unreachable");
   }
 }
 
@@ -51,7 +51,9 @@ function Platforms({ gateway }: { gateway: Gateway }) {
     <section>
       <h3>{i18n.t("Platforms")}</h3>
       {gateway.platforms.length === 0 && (
-        <p className="dim">{i18n.t("There are none yet. They stand in the file of the configuration.")}</p>
+        <p className="dim">
+          {i18n.t("No platforms yet. Add one under [[platforms]] in the configuration file.")}
+        </p>
       )}
       <ul className="rows" aria-label={i18n.t("Platforms")}>
         {gateway.platforms.map((platform) => (
@@ -65,7 +67,7 @@ function Platforms({ gateway }: { gateway: Gateway }) {
                   i18n.t("{count} sent", { count: countOf(platform.sent) }),
                   ...(platform.repeated === 0
                     ? []
-                    : [i18n.t("{count} sent again", { count: countOf(platform.repeated) })]),
+                    : [i18n.t("{count} resent", { count: countOf(platform.repeated) })]),
                 ].join(" · ")}
               </p>
               {platform.reason != null && <p className="err">{platform.reason}</p>}
@@ -79,7 +81,7 @@ function Platforms({ gateway }: { gateway: Gateway }) {
       {gateway.undelivered > 0 && (
         <p>
           {i18n.t(
-            "{count, plural, one {# session owes an answer to a chat.} other {# sessions owe an answer to a chat.}}",
+            "{count, plural, one {# session has replies waiting to be delivered.} other {# sessions have replies waiting to be delivered.}}",
             { count: gateway.undelivered },
           )}
         </p>
@@ -119,19 +121,24 @@ function Strangers({ gateway, again }: { gateway: Gateway; again: () => Promise<
     event.preventDefault();
     const form = event.currentTarget;
     const code = exactTextIn(new FormData(form), "code");
-    const done = await doing.run(i18n.t("Couldn't approve the request: the server is unreachable."), () =>
-      ask("POST", "/gateway/approve", { body: { code } }),
+    const done = await doing.run(
+      i18n.t("Couldn't approve the request: the server is unreachable."),
+      () => ask("POST", "/gateway/approve", { body: { code } }),
+      {
+        no_such_thing: i18n.t(
+          "No request has this code. Codes expire after an hour; ask the sender to write again.",
+        ),
+        too_many: i18n.t("Too many wrong codes, so no request was approved. Wait a while, then try again."),
+      },
     );
     if (done) form.reset();
     await again();
   };
   return (
     <section>
-      <h3>{i18n.t("Waiting to be let in")}</h3>
-      <p className="dim">
-        {i18n.t("Whoever writes to a platform and is not known gets a code. Enter it here to let them in.")}
-      </p>
-      <ul className="rows" aria-label={i18n.t("Waiting to be let in")}>
+      <h3>{i18n.t("Pending requests")}</h3>
+      <p className="dim">{i18n.t("Unknown senders get a pairing code. Enter it here to approve them.")}</p>
+      <ul className="rows" aria-label={i18n.t("Pending requests")}>
         {gateway.strangers.map(({ platform, peer, name, asked_at }) => (
           <li key={`${platform} ${peer}`} className="row-in">
             <div className="what">
@@ -143,10 +150,10 @@ function Strangers({ gateway, again }: { gateway: Gateway; again: () => Promise<
       </ul>
       <form className="form line" onSubmit={(event) => void approve(event)}>
         <label>
-          {i18n.t("Code")} <input name="code" required autoComplete="off" maxLength={20} />
+          {i18n.t("Pairing code")} <input name="code" required autoComplete="off" maxLength={20} />
         </label>
         <button type="submit" className="btn" disabled={doing.busy}>
-          {i18n.t("Let in")}
+          {i18n.t("Approve")}
         </button>
       </form>
       <Problem of={doing} />
@@ -157,9 +164,9 @@ function Strangers({ gateway, again }: { gateway: Gateway; again: () => Promise<
 function Peers({ gateway, again }: { gateway: Gateway; again: () => Promise<void> }) {
   return (
     <section>
-      <h3>{i18n.t("Who was let in")}</h3>
-      {gateway.peers.length === 0 && <p className="dim">{i18n.t("Nobody was let in by a code.")}</p>}
-      <ul className="rows" aria-label={i18n.t("Who was let in")}>
+      <h3>{i18n.t("Approved senders")}</h3>
+      {gateway.peers.length === 0 && <p className="dim">{i18n.t("No approved senders yet.")}</p>}
+      <ul className="rows" aria-label={i18n.t("Approved senders")}>
         {gateway.peers.map(({ platform, peer, name, since }) => (
           <li key={`${platform} ${peer}`} className="row-in">
             <div className="what">
@@ -170,9 +177,9 @@ function Peers({ gateway, again }: { gateway: Gateway; again: () => Promise<void
               <Confirm
                 word={i18n.t("Remove")}
                 label={i18n.t("Remove {name}", { name })}
-                question={i18n.t("Shut {name} out?", { name })}
-                told={i18n.t("They are not answered any more, not even what is being written now.")}
-                failed={i18n.t("Couldn't remove the person: the server is unreachable.")}
+                question={i18n.t("Remove {name}?", { name })}
+                told={i18n.t("They no longer get replies, not even the rest of an answer in progress.")}
+                failed={i18n.t("Couldn't remove the sender: the server is unreachable.")}
                 act={async () => {
                   await ask("POST", "/gateway/remove", { body: { platform, peer } });
                   await again();
@@ -194,7 +201,9 @@ function Chats() {
       <Loaded asked={asked}>
         {({ chats }) => (
           <>
-            {chats.length === 0 && <p className="dim">{i18n.t("No chat belongs to your sessions yet.")}</p>}
+            {chats.length === 0 && (
+              <p className="dim">{i18n.t("No chats are linked to your sessions yet.")}</p>
+            )}
             <ul className="rows" aria-label={i18n.t("Your chats")}>
               {chats.map((chat) => (
                 <Chat key={chat.chat} of={chat} again={asked.again} />
@@ -222,7 +231,7 @@ function Chat({ of, again }: { of: Schemas["ChatBody"]; again: () => Promise<voi
         <b>{platform}</b>
         <p className="dim">
           <Link href={`/s/${session}`}>{i18n.t("Open session")}</Link>
-          {suspended && <> · {i18n.t("Suspended: the next message begins a new session.")}</>}
+          {suspended && <> · {i18n.t("Suspended. The next message starts a new session.")}</>}
         </p>
         <Problem of={doing} />
       </div>

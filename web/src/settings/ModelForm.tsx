@@ -13,7 +13,7 @@ import { modelPath, type Model } from "./Models";
 type Preset = Schemas["Preset"];
 
 interface Props {
-  /** The one that is changed; none when one is added. */
+  /** The model to edit, or undefined to add one. */
   model?: Model;
   /** Names of the models that exist. */
   taken: readonly string[];
@@ -34,7 +34,7 @@ function bodyOf(
     provider,
     url: text("url"),
     model: text("model"),
-    // A field that is there and empty takes the key away; one that is not there leaves it.
+    // An empty field deletes the key. Without the field, the saved key stays.
     ...(form.has("key") ? { key: text("key") } : {}),
     ...(listed?.window_tokens == null ? {} : { window_tokens: listed.window_tokens }),
     ...(listed?.takes_prefix === true ? { takes_prefix: true } : {}),
@@ -67,11 +67,11 @@ export function ModelForm({ model, taken, close, changed }: Props) {
   /** The options when the form opened, even if they change meanwhile. */
   const [saved] = useState<ModelOptions>(model?.options ?? {});
   const [modelName, setModelName] = useState(model?.model ?? "");
-  // A model that is changed keeps its address until another provider is chosen.
+  // An edited model keeps its base URL until another provider is chosen.
   const choice = chosen ?? (model === undefined ? "OpenAI" : model.provider);
   const preset = presets?.find(({ name }) => name === choice);
   const provider = preset?.provider ?? (choice === "anthropic" ? "anthropic" : "openai");
-  // Limits of one model say nothing about another.
+  // The limits of one model don't apply to another.
   const isSame = modelName === (model?.model ?? modelName);
   const choose = (name: string, found: ListedModel | undefined) => {
     setModelName(name);
@@ -88,10 +88,18 @@ export function ModelForm({ model, taken, close, changed }: Props) {
     const read = readOptions(textsIn(data), saved);
     setRefusal(read.refusal);
     if (read.refusal !== undefined) return reveal(event.currentTarget, read.refusal.field);
-    const kept = await doing.run(i18n.t("Couldn't save: the server is unreachable."), async () => {
-      await ask("PUT", modelPath(name), { body: bodyOf(data, provider, listed, read.options) });
-      await changed();
-    });
+    const kept = await doing.run(
+      i18n.t("Couldn't save: the server is unreachable."),
+      async () => {
+        await ask("PUT", modelPath(name), { body: bodyOf(data, provider, listed, read.options) });
+        await changed();
+      },
+      {
+        bad_model: i18n.t(
+          "These settings can't be used, so nothing was saved. Check the base URL, model ID, API key, token limits and advanced options. If you changed the base URL, proxy or certificate, enter the API key and header values again.",
+        ),
+      },
+    );
     if (kept) close();
   };
   const query = (data: FormData) => {
@@ -105,7 +113,7 @@ export function ModelForm({ model, taken, close, changed }: Props) {
   };
   return (
     <form className="form" ref={form} onSubmit={(event) => void submit(event)}>
-      <h3>{model === undefined ? i18n.t("Add a model") : i18n.t("Change {name}", { name: model.name })}</h3>
+      <h3>{model === undefined ? i18n.t("Add model") : i18n.t("Edit {name}", { name: model.name })}</h3>
       <label>
         {i18n.t("Provider")}
         <select name="provider" value={choice} onChange={(event) => setChosen(event.target.value)}>
@@ -117,7 +125,7 @@ export function ModelForm({ model, taken, close, changed }: Props) {
         </select>
       </label>
       <label>
-        {i18n.t("Address")}
+        {i18n.t("Base URL")}
         <input
           key={preset?.url ?? choice}
           name="url"
@@ -132,14 +140,14 @@ export function ModelForm({ model, taken, close, changed }: Props) {
         <label>
           {i18n.t("Name")}
           <input name="name" maxLength={60} autoComplete="off" />
-          <span className="hint-in">{i18n.t("Shown in the app. Defaults to the model's name.")}</span>
+          <span className="hint-in">{i18n.t("Shown in the model menu. Defaults to the model ID.")}</span>
         </label>
       )}
       <More key={String(isSame)} model={isSame ? model : undefined} />
       <Advanced options={saved} refusal={refusal} />
       {clash !== undefined && (
         <p className="err" role="alert">
-          {i18n.t("A model named {name} exists already. Enter another name.", { name: clash })}
+          {i18n.t("A model named {name} already exists. Enter another name.", { name: clash })}
         </p>
       )}
       <Problem of={doing} />
@@ -155,13 +163,13 @@ export function ModelForm({ model, taken, close, changed }: Props) {
   );
 }
 
-/** A key goes to the server and never comes back. */
+/** The field for the API key. The server never returns a saved key. */
 function Key({ kept }: { kept: boolean }) {
   const [replacing, setReplacing] = useState(!kept);
   if (!replacing) {
     return (
       <p className="kept">
-        {i18n.t("A key is kept.")}{" "}
+        {i18n.t("API key saved.")}{" "}
         <button type="button" className="btn sm" onClick={() => setReplacing(true)}>
           {i18n.t("Replace")}
         </button>
@@ -170,10 +178,10 @@ function Key({ kept }: { kept: boolean }) {
   }
   return (
     <label>
-      {i18n.t("Key")}
+      {i18n.t("API key")}
       <input name="key" type="password" autoComplete="off" autoFocus={kept} />
       <span className="hint-in">
-        {i18n.t("Kept sealed on the server, and shown to nobody. Leave it empty for a model without one.")}
+        {i18n.t("Stored encrypted and never shown again. Leave empty if the model needs no key.")}
       </span>
     </label>
   );
@@ -182,21 +190,21 @@ function Key({ kept }: { kept: boolean }) {
 function More({ model }: { model: Model | undefined }) {
   return (
     <details onInvalidCapture={(event) => event.currentTarget.setAttribute("open", "")}>
-      <summary>{i18n.t("More")}</summary>
+      <summary>{i18n.t("More options")}</summary>
       <label>
-        {i18n.t("Tokens that it can read")}
+        {i18n.t("Context window (tokens)")}
         <input name="window_tokens" type="number" min="1" defaultValue={model?.window_tokens} />
       </label>
       <label>
-        {i18n.t("Tokens that it may write in one step")}
+        {i18n.t("Max output tokens")}
         <input name="output_tokens_max" type="number" min="1" defaultValue={model?.output_tokens_max} />
       </label>
       <label>
-        {i18n.t("Can use tools")}
+        {i18n.t("Supports tools")}
         <YesNo name="tools" value={model?.tools} />
       </label>
       <label>
-        {i18n.t("Goes on from its own words after an interruption")}
+        {i18n.t("Can continue a partial answer (prefill)")}
         <YesNo name="takes_prefix" value={model?.takes_prefix} />
       </label>
     </details>
@@ -206,7 +214,7 @@ function More({ model }: { model: Model | undefined }) {
 function YesNo({ name, value }: { name: string; value: boolean | undefined }) {
   return (
     <select name={name} defaultValue={value === undefined ? "" : value ? "yes" : "no"}>
-      {value === undefined && <option value="">{i18n.t("As is usual")}</option>}
+      {value === undefined && <option value="">{i18n.t("Default")}</option>}
       <option value="yes">{i18n.t("Yes")}</option>
       <option value="no">{i18n.t("No")}</option>
     </select>

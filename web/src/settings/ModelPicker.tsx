@@ -37,7 +37,9 @@ export function ModelPicker({ form, initial, query, chosen }: Props) {
     try {
       setOffer(await ask<Offer>("POST", "/providers/models", { body, patience: LIST_PATIENCE }));
     } catch (error) {
-      const told = why(error, i18n.t("Couldn't load the list: the server is unreachable."));
+      const told = why(error, i18n.t("Couldn't load the models: the server is unreachable."), {
+        bad_model: i18n.t("Couldn't load the models: check the base URL and the API key."),
+      });
       setOffer({ models: [], told });
     } finally {
       setBusy(false);
@@ -77,17 +79,17 @@ export function ModelPicker({ form, initial, query, chosen }: Props) {
 
 /** Returns the details of the chosen model, or a hint for choosing one. */
 function hint(offer: Offer | undefined, listed: ListedModel | undefined): string {
-  if (offer === undefined) return i18n.t("The provider's name for the model.");
-  if (offer.told != null) return i18n.t("{told} You can still enter the model's name.", { told: offer.told });
+  if (offer === undefined) return i18n.t("The model's ID at the provider.");
+  if (offer.told != null) return `${offer.told} ${i18n.t("You can still enter a model ID.")}`;
   if (listed === undefined) {
     return i18n.t(
-      "{count, plural, one {# model available. Choose it or enter a name.} other {# models available. Choose one or enter a name.}}",
+      "{count, plural, one {# model available. Choose it or enter an ID.} other {# models available. Choose one or enter an ID.}}",
       { count: offer.models.length },
     );
   }
   const { window_tokens, input_price, output_price, prices_as_of } = listed;
   const facts: string[] = [];
-  if (window_tokens != null) facts.push(i18n.t("{count} tokens", { count: countOf(window_tokens) }));
+  if (window_tokens != null) facts.push(i18n.t("Context: {count} tokens", { count: countOf(window_tokens) }));
   if (input_price != null && output_price != null && input_price + output_price > 0) {
     const prices = { input: priceOf(input_price), output: priceOf(output_price) };
     facts.push(

@@ -1,4 +1,4 @@
-// Who answers: models from the configuration file, which are only shown, and those that were added here.
+// The models: read-only ones from the configuration file, and those added in Settings.
 
 import { i18n } from "@lingui/core";
 import { useState } from "react";
@@ -15,7 +15,7 @@ import { ModelForm } from "./ModelForm";
 
 export type Model = Schemas["ModelBody"];
 
-/** A provider may think for a while before it says a word. */
+/** A provider may take long to send the first token. */
 export const TEST_PATIENCE = 60_000;
 
 export const modelPath = (name: string) => `/models/${encodeURIComponent(name)}`;
@@ -30,12 +30,12 @@ export function Models() {
   };
   return (
     <>
-      <p>{i18n.t("The first model answers unless a project or a message names another one.")}</p>
+      <p>{i18n.t("The default model answers unless a project or a message picks another one.")}</p>
       <Loaded asked={asked}>
         {({ models }) => (
           <>
             {models.length === 0 && (
-              <p className="dim">{i18n.t("No model yet. Add one, and the agent can answer.")}</p>
+              <p className="dim">{i18n.t("No models yet. Add one so the agent can answer.")}</p>
             )}
             <ul className="rows" aria-label={i18n.t("Models")}>
               {models.map((model, at) => (
@@ -67,7 +67,7 @@ export function Models() {
           <ModelForm taken={names} close={() => setForm(undefined)} changed={changed} />
         ) : (
           <button type="button" className="btn pri" onClick={() => setForm("new")}>
-            {i18n.t("Add a model")}
+            {i18n.t("Add model")}
           </button>
         ))}
     </>
@@ -117,16 +117,16 @@ function Row({ model, first, owner, edit, changed }: RowProps) {
               <button
                 type="button"
                 className="btn sm"
-                aria-label={i18n.t("Change {name}", { name })}
+                aria-label={i18n.t("Edit {name}", { name })}
                 onClick={edit}
               >
-                {i18n.t("Change")}
+                {i18n.t("Edit")}
               </button>
               <Confirm
                 word={i18n.t("Remove")}
                 label={i18n.t("Remove {name}", { name })}
                 question={i18n.t("Remove the model {name}?", { name })}
-                told={i18n.t("Its key is forgotten. Sessions that it answered in stay as they are.")}
+                told={i18n.t("Its API key is deleted. Existing sessions don't change.")}
                 failed={i18n.t("Couldn't remove the model: the server is unreachable.")}
                 act={async () => {
                   await ask("DELETE", modelPath(name));
@@ -148,9 +148,9 @@ function facts({ model, provider, url, from, has_key, window_tokens }: Model): s
     model,
     provider === "anthropic" ? "Anthropic" : "OpenAI",
     ...(url == null ? [] : [url]),
-    i18n.t("{count} tokens", { count: countOf(window_tokens) }),
-    has_key ? i18n.t("a key is kept") : i18n.t("no key"),
-    from === "file" ? i18n.t("set in the configuration file") : i18n.t("added here"),
+    i18n.t("Context: {count} tokens", { count: countOf(window_tokens) }),
+    has_key ? i18n.t("API key saved") : i18n.t("No API key"),
+    from === "file" ? i18n.t("Set in the configuration file") : i18n.t("Added in Settings"),
   ];
 }
 
@@ -179,7 +179,7 @@ export function Test({ name }: { name: string }) {
       >
         {i18n.t("Test")}
       </button>
-      <Slow on={doing.busy}>{i18n.t("Waiting for the model to say something…")}</Slow>
+      <Slow on={doing.busy}>{i18n.t("Waiting for the model to respond…")}</Slow>
       {told !== undefined && <p className={told.ok ? "good" : "err"}>{told.told}</p>}
       <Problem of={doing} />
     </div>

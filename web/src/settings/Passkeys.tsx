@@ -17,9 +17,7 @@ export function Passkeys() {
     <section>
       <h3>{i18n.t("Passkeys")}</h3>
       <p className="dim">
-        {i18n.t(
-          "Sign in with a finger, a face or the lock of a device. Nothing to remember, nothing to steal.",
-        )}
+        {i18n.t("Sign in with your fingerprint, face or device PIN instead of a password.")}
       </p>
       <Loaded asked={asked}>
         {({ passkeys }) => (
@@ -32,8 +30,11 @@ export function Passkeys() {
                     <b>{name}</b>
                     <p className="dim">
                       {used_at == null
-                        ? i18n.t("Made {day}, not used yet", { day: dayOf(created_at) })
-                        : i18n.t("Made {day}, used {used}", { day: dayOf(created_at), used: dayOf(used_at) })}
+                        ? i18n.t("Created {day}, never used", { day: dayOf(created_at) })
+                        : i18n.t("Created {day}, last used {used}", {
+                            day: dayOf(created_at),
+                            used: dayOf(used_at),
+                          })}
                     </p>
                   </div>
                   <div className="do">
@@ -41,7 +42,9 @@ export function Passkeys() {
                       word={i18n.t("Remove")}
                       label={i18n.t("Remove {name}", { name })}
                       question={i18n.t("Remove the passkey {name}?", { name })}
-                      told={i18n.t("It no longer opens this server. Logins that it opened go on.")}
+                      told={i18n.t(
+                        "You can no longer sign in with it. Devices already signed in stay signed in.",
+                      )}
                       failed={i18n.t("Couldn't remove the passkey: the server is unreachable.")}
                       act={async () => {
                         await ask("DELETE", `/passkeys/${passkey}`);
@@ -58,7 +61,7 @@ export function Passkeys() {
       {canPasskeys() ? (
         <NewPasskey changed={asked.again} />
       ) : (
-        <p className="dim">{i18n.t("This browser cannot make passkeys here.")}</p>
+        <p className="dim">{i18n.t("This browser can't create passkeys on this site.")}</p>
       )}
     </section>
   );
@@ -89,19 +92,21 @@ export function NewPasskey({ changed }: { changed: () => Promise<void> }) {
   return (
     <form className="form line" onSubmit={(event) => void submit(event)}>
       <label>
-        {i18n.t("Name of a new passkey")}
+        {i18n.t("Passkey name")}
         <input
           name="passkey"
           required
           maxLength={100}
           autoComplete="off"
-          placeholder={i18n.t("This device, or where it is kept")}
+          placeholder={i18n.t("For example: Work laptop")}
         />
       </label>
       <button className="btn" disabled={doing.busy}>
-        {doing.busy ? i18n.t("Waiting for the device…") : i18n.t("Add a passkey")}
+        {doing.busy ? i18n.t("Waiting for the device…") : i18n.t("Add passkey")}
       </button>
-      {away && <p role="alert">{i18n.t("No passkey was made. Try again when you are ready.")}</p>}
+      {away && (
+        <p role="alert">{i18n.t("Passkey setup was canceled or timed out. Try again when you're ready.")}</p>
+      )}
       <Problem of={doing} />
     </form>
   );

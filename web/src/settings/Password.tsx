@@ -6,7 +6,7 @@ import { begin } from "../live/store";
 import { Problem, useDoing } from "../shell/doing";
 import { useKnown } from "../shell/use";
 
-/** As the server counts. */
+/** The server's limits, in characters. */
 export const PASSWORD_MIN = 10;
 export const PASSWORD_MAX = 200;
 
@@ -22,8 +22,12 @@ export function Password() {
       i18n.t("Couldn't change the password: the server is unreachable."),
       async () => {
         await ask("PUT", "/me/password", { body });
-        // All logins end with it, also this one; the server says so.
+        // The server has ended every login, including this one, so this shows the sign-in page.
         await begin();
+      },
+      {
+        forbidden: i18n.t("The current password is wrong, so nothing was changed. Enter it again."),
+        too_many: i18n.t("Too many wrong passwords, so nothing was changed. Wait a while, then try again."),
       },
     );
     if (set) form.reset();
@@ -33,13 +37,13 @@ export function Password() {
       <h3>{i18n.t("Password")}</h3>
       <p className="dim">
         {has
-          ? i18n.t("A new password ends all logins: you sign in again on every device, also here.")
-          : i18n.t("You have no password yet. One lets you sign in on a device without a passkey.")}
+          ? i18n.t("Changing your password signs you out on every device, including this one.")
+          : i18n.t("You have no password yet. Set one to sign in on devices without a passkey.")}
       </p>
       <form className="form" onSubmit={(event) => void submit(event)}>
         {has && (
           <label>
-            {i18n.t("Password until now")}
+            {i18n.t("Current password")}
             <input name="old" type="password" autoComplete="current-password" required />
           </label>
         )}
@@ -58,7 +62,7 @@ export function Password() {
         <Problem of={doing} />
         <div className="do">
           <button className="btn" disabled={doing.busy}>
-            {has ? i18n.t("Change the password") : i18n.t("Set a password")}
+            {has ? i18n.t("Change password") : i18n.t("Set password")}
           </button>
         </div>
       </form>

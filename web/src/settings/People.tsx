@@ -1,4 +1,4 @@
-// Who may use the server, and what was done about that.
+// The users of the server, and the audit log.
 
 import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
@@ -20,7 +20,7 @@ export function People() {
   const own = useKnown(({ user }) => user?.user);
   return (
     <>
-      <p>{i18n.t("Everybody sees only their own sessions. Owners also set up the server.")}</p>
+      <p>{i18n.t("Everyone sees only their own sessions. Owners also manage the server.")}</p>
       <Loaded asked={asked}>
         {({ users }) => (
           <>
@@ -64,11 +64,11 @@ function Row({ person, own, changed }: RowProps) {
         <h3>
           {name}
           {own && <span className="badge">{i18n.t("You")}</span>}
-          {person.disabled && <span className="badge warn">{i18n.t("Shut out")}</span>}
+          {person.disabled && <span className="badge warn">{i18n.t("Disabled")}</span>}
         </h3>
         <p className="dim">
-          {i18n.t("Since {day}", { day: dayOf(person.created_at) })}
-          {!person.can_log_in && <> · {i18n.t("no password")}</>}
+          {i18n.t("Added {day}", { day: dayOf(person.created_at) })}
+          {!person.can_log_in && <> · {i18n.t("No password")}</>}
         </p>
       </div>
       <div className="do">
@@ -87,7 +87,7 @@ function Row({ person, own, changed }: RowProps) {
           <option value="owner">{roleWord("owner")}</option>
         </select>
         <button type="button" className="btn sm" onClick={() => setResetting(!resetting)}>
-          {i18n.t("Set a password")}
+          {i18n.t("Set password")}
         </button>
         {!own &&
           (person.disabled ? (
@@ -102,14 +102,14 @@ function Row({ person, own, changed }: RowProps) {
                 )
               }
             >
-              {i18n.t("Let in")}
+              {i18n.t("Enable")}
             </button>
           ) : (
             <Confirm
-              word={i18n.t("Shut out")}
-              question={i18n.t("Shut {name} out?", { name })}
+              word={i18n.t("Disable")}
+              question={i18n.t("Disable {name}?", { name })}
               told={i18n.t(
-                "Their pages close at once and their tokens are refused. Their sessions are kept.",
+                "They are signed out at once, and their API tokens and share links stop working. Their sessions are kept.",
               )}
               failed={i18n.t("Couldn't save: the server is unreachable.")}
               act={change({ disabled: true })}
@@ -178,7 +178,7 @@ function NewPerson({ changed }: { changed: () => Promise<void> }) {
   };
   return (
     <section>
-      <h3>{i18n.t("Add somebody")}</h3>
+      <h3>{i18n.t("Add user")}</h3>
       <form className="form line" onSubmit={(event) => void submit(event)}>
         <label>
           {i18n.t("Name")}
@@ -192,7 +192,7 @@ function NewPerson({ changed }: { changed: () => Promise<void> }) {
           </select>
         </label>
         <label>
-          {i18n.t("First password")}
+          {i18n.t("Temporary password")}
           <input
             name="password"
             type="password"
@@ -202,11 +202,13 @@ function NewPerson({ changed }: { changed: () => Promise<void> }) {
           />
         </label>
         <button className="btn" disabled={doing.busy}>
-          {i18n.t("Add")}
+          {i18n.t("Add user")}
         </button>
         <Problem of={doing} />
       </form>
-      <p className="dim">{i18n.t("Tell them the password yourself; they can change it under Access.")}</p>
+      <p className="dim">
+        {i18n.t("Share the password with them. They can change it in Settings → Access.")}
+      </p>
     </section>
   );
 }

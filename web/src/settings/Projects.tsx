@@ -1,4 +1,4 @@
-// What a project's sessions begin with: a model, and instructions that are read after the server's.
+// The model and instructions of each project. Its instructions follow the server's system prompt.
 
 import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
@@ -16,12 +16,20 @@ export function Projects() {
   const asked = useAsked<{ projects: Project[] }>("/projects");
   return (
     <>
-      <p>{i18n.t("Sessions in a project use its model and instructions from the next answer on.")}</p>
+      <p>
+        {i18n.t(
+          "Changes to a project's model and instructions apply from the next answer in each of its sessions.",
+        )}
+      </p>
       <Loaded asked={asked}>
         {({ projects }) => (
           <>
             {projects.length === 0 && (
-              <p className="dim">{i18n.t("No projects yet. One keeps sessions together.")}</p>
+              <p className="dim">
+                {i18n.t(
+                  "No projects yet. A project groups related sessions and gives them their own model and instructions.",
+                )}
+              </p>
             )}
             <ul className="rows" aria-label={i18n.t("Projects")}>
               {projects.map((project) => (
@@ -56,7 +64,7 @@ function ProjectForm({ project, changed }: { project: Project; changed: () => Pr
     });
     setSaved(kept);
   };
-  // A model that is no longer offered stays named until another is chosen.
+  // An unavailable model stays selected until another one is chosen.
   const gone = project.model != null && !models.some(({ name }) => name === project.model);
   return (
     <form
@@ -69,7 +77,7 @@ function ProjectForm({ project, changed }: { project: Project; changed: () => Pr
       <label>
         {i18n.t("Model")}
         <select name="model" defaultValue={project.model ?? ""}>
-          <option value="">{i18n.t("The server's default")}</option>
+          <option value="">{i18n.t("Server default")}</option>
           {models.map(({ name }) => (
             <option key={name} value={name}>
               {name}
@@ -77,7 +85,7 @@ function ProjectForm({ project, changed }: { project: Project; changed: () => Pr
           ))}
           {gone && (
             <option value={project.model ?? ""}>
-              {i18n.t("{name} (no longer offered)", { name: project.model ?? "" })}
+              {i18n.t("{name} (no longer available)", { name: project.model ?? "" })}
             </option>
           )}
         </select>
@@ -115,11 +123,11 @@ function NewProject({ changed }: { changed: () => Promise<void> }) {
   return (
     <form className="form line" onSubmit={(event) => void submit(event)}>
       <label>
-        {i18n.t("Name of a new project")}
+        {i18n.t("Project name")}
         <input name="name" required maxLength={100} autoComplete="off" />
       </label>
       <button className="btn" disabled={doing.busy}>
-        {i18n.t("Make it")}
+        {i18n.t("Create project")}
       </button>
       <Problem of={doing} />
     </form>

@@ -1,4 +1,4 @@
-// Everything that can be set, a page for each subject: a menu beside it, or a list of its own on a phone.
+// The settings, one page per subject. The menu is beside the page, or on a phone a page of its own.
 
 import { i18n } from "@lingui/core";
 import { ArrowLeft } from "lucide-react";
@@ -24,45 +24,50 @@ interface Page {
   owners?: true;
 }
 
-/** In the language of the moment. */
+/** A function, because the titles depend on the language. */
 function pages(): Page[] {
   return [
-    { path: "models", title: i18n.t("Models"), told: i18n.t("Who answers"), shows: Models },
+    {
+      path: "models",
+      title: i18n.t("Models"),
+      told: i18n.t("Providers, keys and the default"),
+      shows: Models,
+    },
     {
       path: "projects",
       title: i18n.t("Projects"),
-      told: i18n.t("A model and instructions for each"),
+      told: i18n.t("Model and instructions for each project"),
       shows: Projects,
     },
     {
       path: "conversation",
       title: i18n.t("Conversation"),
-      told: i18n.t("What Enter does, after a crash, shortcuts"),
+      told: i18n.t("Enter key, shortcuts, interruptions"),
       shows: ConversationPage,
     },
     {
       path: "appearance",
       title: i18n.t("Appearance"),
-      told: i18n.t("Light or dark, text size, language"),
+      told: i18n.t("Theme, text size, language, notifications"),
       shows: AppearancePage,
     },
     {
       path: "access",
       title: i18n.t("Access"),
-      told: i18n.t("Passkeys, password, devices, tokens"),
+      told: i18n.t("Passkeys, password, devices, API tokens"),
       shows: Access,
     },
     {
       path: "people",
       title: i18n.t("People"),
-      told: i18n.t("Who may use this server"),
+      told: i18n.t("Users, roles and the audit log"),
       shows: People,
       owners: true,
     },
     {
       path: "messaging",
       title: i18n.t("Messaging"),
-      told: i18n.t("Chat apps, and who may write from them"),
+      told: i18n.t("Matrix, Telegram and webhooks"),
       shows: Messaging,
       owners: true,
     },
@@ -115,8 +120,8 @@ export default function Settings({ page }: { page: string | undefined }) {
         <div className="subject" tabIndex={-1}>
           {shown === undefined || Shown === undefined ? (
             <>
-              <h2>{i18n.t("There is no such page")}</h2>
-              <p>{i18n.t("The menu has all that you can set.")}</p>
+              <h2>{i18n.t("Page not found")}</h2>
+              <p>{i18n.t("Choose a page from the menu.")}</p>
             </>
           ) : (
             <>

@@ -1,4 +1,4 @@
-// Tokens let programs in. A secret is shown once, when it is made.
+// API tokens for programs. A token is shown once, when it is created.
 
 import { i18n } from "@lingui/core";
 import { useState, type FormEvent } from "react";
@@ -18,13 +18,13 @@ export function Tokens() {
   const [made, setMade] = useState<{ name: string; token: string }>();
   return (
     <section>
-      <h3>{i18n.t("Tokens")}</h3>
-      <p className="dim">{i18n.t("For programs that speak to this server in your name.")}</p>
+      <h3>{i18n.t("API tokens")}</h3>
+      <p className="dim">{i18n.t("API tokens let programs act as you on this server.")}</p>
       <Loaded asked={asked}>
         {({ tokens }) => (
           <>
-            {tokens.length === 0 && <p className="dim">{i18n.t("No tokens yet.")}</p>}
-            <ul className="rows" aria-label={i18n.t("Tokens")}>
+            {tokens.length === 0 && <p className="dim">{i18n.t("No API tokens yet.")}</p>}
+            <ul className="rows" aria-label={i18n.t("API tokens")}>
               {tokens.map((token) => (
                 <li key={token.id} className="row-in">
                   <div className="what">
@@ -35,8 +35,8 @@ export function Tokens() {
                     <Confirm
                       word={i18n.t("Revoke")}
                       label={i18n.t("Revoke {name}", { name: token.name })}
-                      question={i18n.t("Revoke the token {name}?", { name: token.name })}
-                      told={i18n.t("Programs that use it are refused from now on.")}
+                      question={i18n.t("Revoke {name}?", { name: token.name })}
+                      told={i18n.t("Programs that use this token lose access at once.")}
                       failed={i18n.t("Couldn't revoke the token: the server is unreachable.")}
                       act={async () => {
                         await ask("DELETE", `/tokens/${token.id}`);
@@ -62,15 +62,15 @@ export function Tokens() {
 }
 
 function scopeWord(scope: string): string {
-  if (scope === "read") return i18n.t("may read");
-  return scope === "write" ? i18n.t("may read and write") : i18n.t("may manage the server");
+  if (scope === "read") return i18n.t("Read-only");
+  return scope === "write" ? i18n.t("Read and write") : i18n.t("Manage the server");
 }
 
 function facts({ scope, used_at, expires_at }: Credential): string[] {
   return [
     scopeWord(scope),
-    used_at == null ? i18n.t("not used yet") : i18n.t("used {when}", { when: whenLong(used_at) }),
-    expires_at == null ? i18n.t("until it is revoked") : i18n.t("until {day}", { day: dayOf(expires_at) }),
+    used_at == null ? i18n.t("Never used") : i18n.t("Last used {when}", { when: whenLong(used_at) }),
+    expires_at == null ? i18n.t("Never expires") : i18n.t("Expires {day}", { day: dayOf(expires_at) }),
   ];
 }
 
@@ -82,8 +82,8 @@ function Secret({ made, close }: { made: { name: string; token: string }; close:
       () => setFailed(true),
     );
   return (
-    <div className="secret" role="group" aria-label={i18n.t("The secret of {name}", { name: made.name })}>
-      <p>{i18n.t("This is shown only now. Copy it to where it is used.")}</p>
+    <div className="secret" role="group" aria-label={i18n.t("API token {name}", { name: made.name })}>
+      <p>{i18n.t("Copy the token now. You won't see it again.")}</p>
       <code className="mono">{made.token}</code>
       <div className="do">
         <button type="button" className="btn pri" onClick={() => void take()}>
@@ -120,28 +120,28 @@ function NewToken({ made }: { made: (token: { name: string; token: string }) => 
   return (
     <form className="form line" onSubmit={(event) => void submit(event)}>
       <label>
-        {i18n.t("What a new token is for")}
+        {i18n.t("Token name")}
         <input name="token" required maxLength={100} autoComplete="off" />
       </label>
       <label>
-        {i18n.t("What it may do")}
+        {i18n.t("Permissions")}
         <select name="scope" defaultValue="write">
-          <option value="read">{i18n.t("Read")}</option>
+          <option value="read">{i18n.t("Read-only")}</option>
           <option value="write">{i18n.t("Read and write")}</option>
           {owner && <option value="manage">{i18n.t("Manage the server")}</option>}
         </select>
       </label>
       <label>
-        {i18n.t("How long")}
+        {i18n.t("Expiration")}
         <select name="days" defaultValue="90">
-          <option value="7">{i18n.t("A week")}</option>
+          <option value="7">{i18n.t("7 days")}</option>
           <option value="90">{i18n.t("90 days")}</option>
-          <option value="365">{i18n.t("A year")}</option>
-          <option value="0">{i18n.t("Until it is revoked")}</option>
+          <option value="365">{i18n.t("1 year")}</option>
+          <option value="0">{i18n.t("Never")}</option>
         </select>
       </label>
       <button className="btn" disabled={doing.busy}>
-        {i18n.t("Make a token")}
+        {i18n.t("Create token")}
       </button>
       <Problem of={doing} />
     </form>

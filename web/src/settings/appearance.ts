@@ -1,4 +1,4 @@
-// How the pages look on this device: light or dark, and how large the text is.
+// The theme and text size on this device.
 
 import { read, tryWrite } from "../storage/local";
 
@@ -21,14 +21,14 @@ export function appearance(): Appearance {
   };
 }
 
-/** Puts it on the page. */
+/** Applies the appearance to the page. */
 export function show({ theme, text }: Appearance): void {
   const { dataset } = document.documentElement;
   dataset["theme"] = theme;
   dataset["text"] = text;
 }
 
-/** A browser that keeps nothing shows it until the page is left. */
+/** Saves and applies the appearance. Without storage it lasts until the page is closed. */
 export function choose(chosen: Appearance): void {
   for (const [name, value] of Object.entries(chosen)) tryWrite(name, value);
   show(chosen);

@@ -9,21 +9,27 @@ const line = { no: 1, time: 0 };
 
 beforeAll(() => i18n.loadAndActivate({ locale: "en", messages: {} }));
 
-test("people are named, and ids of other things are left out", () => {
+test("replaces IDs of users with names and removes other IDs", () => {
   expect(auditWords({ ...line, user: ANN, action: "user_added", about: "bob, member" }, NAMES)).toBe(
-    "ann added bob, member.",
+    "ann · User added: bob, member",
   );
   const about = "1c0e7e0a-0000-4000-8000-00000000000f, Firefox on Linux";
   expect(auditWords({ ...line, user: ANN, action: "logged_in", about }, NAMES)).toBe(
-    "ann signed in with Firefox on Linux.",
+    "ann · Signed in with Firefox on Linux",
   );
   expect(auditWords({ ...line, user: null, action: "user_changed", about: `${ANN}: owner` }, NAMES)).toBe(
-    "The command line, or nobody known changed what ann: owner may do.",
+    "CLI or server · User changed: ann, owner",
   );
 });
 
-test("what a newer server writes is told as it is", () => {
+test("shows the action of a newer server as its code", () => {
   expect(auditWords({ ...line, user: ANN, action: "moved_house", about: "north" }, NAMES)).toBe(
-    "ann: moved_house north",
+    "ann · moved_house: north",
+  );
+});
+
+test("names no actor of a failed sign-in", () => {
+  expect(auditWords({ ...line, user: null, action: "login_failed", about: "bob" }, NAMES)).toBe(
+    "Failed sign-in as bob",
   );
 });

@@ -1,4 +1,4 @@
-// A line of the audit trail as a sentence. What a newer server writes is told as it is.
+// Lines of the audit log in words. An action of a newer server shows as its code.
 
 import { i18n } from "@lingui/core";
 
@@ -8,67 +8,74 @@ type Names = ReadonlyMap<string, string>;
 
 const ID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 
-/** Ids of people become their names; ids of other things say nothing and are left out. */
+/** Replaces a user's ID with the name, and removes any other ID. */
 function readable(about: string, names: Names): string {
   const id = ID.exec(about)?.[0];
   const text = id === undefined ? about : about.replace(id, names.get(id) ?? "");
   return text.replace(/^[\s,:]+|[\s,:]+$/g, "");
 }
 
-export function auditWords({ user, action, about: raw }: AuditLine, names: Names): string {
-  const who =
-    user == null
-      ? i18n.t("The command line, or nobody known")
-      : (names.get(user) ?? i18n.t("Somebody who is gone"));
-  const about = readable(raw, names);
+/** Returns who did something, then what. */
+export function auditWords(line: AuditLine, names: Names): string {
+  const done = actionWords(line.action, readable(line.about, names));
+  const actor = actorWords(line, names);
+  return actor === undefined ? done : `${actor} · ${done}`;
+}
+
+function actorWords({ user, action }: AuditLine, names: Names): string | undefined {
+  if (user != null) return names.get(user) ?? i18n.t("Deleted user");
+  return action === "login_failed" ? undefined : i18n.t("CLI or server");
+}
+
+function actionWords(action: string, about: string): string {
   switch (action) {
     case "user_added":
-      return i18n.t("{who} added {about}.", { who, about });
+      return i18n.t("User added: {about}", { about });
     case "user_changed":
-      return i18n.t("{who} changed what {about} may do.", { who, about });
+      return i18n.t("User changed: {about}", { about: about.replace(": ", ", ") });
     case "password_set":
-      return i18n.t("{who} set a password for {about}.", { who, about });
+      return i18n.t("Password set for {about}", { about });
     case "logged_in":
-      return i18n.t("{who} signed in with {about}.", { who, about });
+      return i18n.t("Signed in with {about}", { about });
     case "login_failed":
-      return i18n.t("Somebody tried to sign in as {about} and was refused.", { about });
+      return i18n.t("Failed sign-in as {about}", { about });
     case "token_made":
-      return i18n.t("{who} made the token {about}.", { who, about });
+      return i18n.t("API token created: {about}", { about });
     case "revoked":
-      return i18n.t("{who} ended a login or revoked a token.", { who });
+      return i18n.t("Device signed out or API token revoked");
     case "passkey_added":
-      return i18n.t("{who} added the passkey {about}.", { who, about });
+      return i18n.t("Passkey added: {about}", { about });
     case "passkey_removed":
-      return i18n.t("{who} removed a passkey.", { who });
+      return i18n.t("Passkey removed");
     case "passkey_used":
-      return i18n.t("{who} used a passkey.", { who });
+      return i18n.t("Passkey used");
     case "identity_linked":
-      return i18n.t("An account of a provider was linked: {about}.", { about });
+      return i18n.t("Identity provider account linked: {about}", { about });
     case "model_set":
-      return i18n.t("{who} added or changed the model {about}.", { who, about });
+      return i18n.t("Model added or changed: {about}", { about });
     case "model_removed":
-      return i18n.t("{who} removed the model {about}.", { who, about });
+      return i18n.t("Model removed: {about}", { about });
     case "settings_changed":
-      return i18n.t("{who} changed the settings: {about}.", { who, about });
+      return i18n.t("Settings changed: {about}", { about });
     case "shared":
-      return i18n.t("{who} made a link to a session.", { who });
+      return i18n.t("Share link created");
     case "share_withdrawn":
-      return i18n.t("{who} withdrew a link to a session.", { who });
+      return i18n.t("Share link revoked");
     case "secret_set":
-      return i18n.t("{who} kept the secret {about}.", { who, about });
+      return i18n.t("Secret saved: {about}", { about });
     case "secret_removed":
-      return i18n.t("{who} removed the secret {about}.", { who, about });
+      return i18n.t("Secret removed: {about}", { about });
     case "session_erased":
-      return i18n.t("{who} erased a session.", { who });
+      return i18n.t("Session deleted permanently");
     case "backup_made":
-      return i18n.t("{who} made a backup in {about}.", { who, about });
+      return i18n.t("Backup created in {about}", { about });
     case "verified":
-      return i18n.t("{who} verified the logs: {about}.", { who, about });
+      return i18n.t("Session logs verified: {about}", { about });
     case "repaired":
-      return i18n.t("{who} repaired a session.", { who });
+      return i18n.t("Session repaired");
     case "restored":
-      return i18n.t("{who} restored a backup from {about}.", { who, about });
+      return i18n.t("Backup restored from {about}", { about });
     default:
-      return i18n.t("{who}: {action} {about}", { who, action, about });
+      return about === "" ? action : `${action}: ${about}`;
   }
 }

@@ -143,6 +143,13 @@ describe("a refusal", () => {
     expect(refusalOf({ [field]: text })).toEqual({ field, sentence });
   });
 
+  it.each(["proxy", "ftp://proxy.example", "http://user:pass@proxy.example"])("of proxies: %s", (text) => {
+    expect(refusalOf({ proxy: text })).toEqual({
+      field: "proxy",
+      sentence: "The proxy must be an http or https URL without a username and password.",
+    });
+  });
+
   it.each(["0", "1.5", "86401", "soon", "-1"])("of timeouts: %s", (text) => {
     expect(refusalOf({ first_byte_seconds: text })).toEqual({
       field: "first_byte_seconds",

@@ -21,6 +21,7 @@ export type OptionTexts = Record<OptionField, string>;
 export const SAVED_VALUE = "••••";
 const DOT = "•";
 
+const PROXY_PROTOCOLS: ReadonlySet<string> = new Set(["http:", "https:"]);
 const WAIT_SECONDS_MAX = 86_400;
 const PRICE_BOUND = 1_000_000;
 
@@ -88,7 +89,7 @@ const READERS: Readers = {
       invalid: i18n.t("The request fields aren't valid JSON."),
       other: i18n.t("The request fields must be a JSON object."),
     }),
-  proxy: (text) => text,
+  proxy: proxyOf,
   certificate: (text) => text,
   first_byte_seconds: (text) =>
     secondsOf(text, (max) =>
@@ -141,6 +142,20 @@ function headersOf(text: string, saved: Record<string, string | null>): Record<s
     );
   };
   return Object.fromEntries(pairs.map(([name, value]) => [name, valueOf(name, value)]));
+}
+
+function isProxy(text: string): boolean {
+  try {
+    const { protocol, username, password } = new URL(text);
+    return PROXY_PROTOCOLS.has(protocol) && username === "" && password === "";
+  } catch {
+    return false;
+  }
+}
+
+function proxyOf(text: string): string {
+  if (isProxy(text)) return text;
+  throw new Unreadable(i18n.t("The proxy must be an http or https URL without a username and password."));
 }
 
 function queryOf(text: string): Record<string, string> {

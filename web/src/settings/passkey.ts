@@ -1,4 +1,4 @@
-// Passkeys, as the browser speaks of them: the server says what it wants in JSON, and is answered in JSON.
+// Passkeys through the browser's WebAuthn API. Options and credentials are exchanged with the server as JSON.
 
 import { ask } from "../api/client";
 import type { Me } from "../live/me";
@@ -8,7 +8,7 @@ interface Ceremony<T> {
   options: { publicKey: T };
 }
 
-/** Whether this browser can hold or ask for a passkey here. */
+/** Returns whether this browser supports passkeys on this page. */
 export function canPasskeys(): boolean {
   return (
     typeof PublicKeyCredential !== "undefined" &&
@@ -16,12 +16,12 @@ export function canPasskeys(): boolean {
   );
 }
 
-/** Whether passkeys can be offered among the names that the browser fills in. */
+/** Returns whether the browser can offer passkeys in its autofill. */
 export async function canOffer(): Promise<boolean> {
   return canPasskeys() && (await PublicKeyCredential.isConditionalMediationAvailable?.()) === true;
 }
 
-/** Signs in with a passkey; `offered` waits, for as long as it takes, until the person picks one in the field. */
+/** Signs in with a passkey. `offered` waits, without a limit, until the user picks one from the autofill. */
 export async function signInByPasskey(how: "asked" | "offered", signal: AbortSignal): Promise<Me> {
   const { ceremony, options } = await ask<Ceremony<PublicKeyCredentialRequestOptionsJSON>>(
     "POST",
@@ -39,7 +39,7 @@ export async function signInByPasskey(how: "asked" | "offered", signal: AbortSig
   });
 }
 
-/** Makes a passkey and keeps it under a name. */
+/** Creates a passkey and saves it under a name. */
 export async function makePasskey(name: string): Promise<void> {
   const { ceremony, options } = await ask<Ceremony<PublicKeyCredentialCreationOptionsJSON>>(
     "POST",
@@ -54,7 +54,7 @@ export async function makePasskey(name: string): Promise<void> {
   });
 }
 
-/** Whether the person turned away, or the device had nothing to offer: not an error, and nothing has changed. */
+/** Returns whether the user canceled, or the device had no passkey. Nothing has changed then. */
 export function turnedAway(error: unknown): boolean {
   return error instanceof DOMException && ["NotAllowedError", "AbortError"].includes(error.name);
 }

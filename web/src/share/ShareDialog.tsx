@@ -1,10 +1,10 @@
-// The links by which a session can be read, to make one and to withdraw them. A link is shown once: the server keeps only
-// what it needs to know it again.
+// Creates and revokes the share links of a session. A link is shown once: the server stores only its hash.
 
 import { i18n } from "@lingui/core";
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { ask, type Schemas } from "../api/client";
+import { spelt } from "../commands/spelling";
 import { copy } from "../shell/copy";
 import { Dialog } from "../shell/Dialog";
 import { Problem, useDoing } from "../shell/doing";
@@ -46,25 +46,25 @@ export default function ShareDialog({ session, closed }: Props) {
     if (made?.share === share) setMade(undefined);
   };
   return (
-    <Dialog title={i18n.t("Share the session")} cancel={i18n.t("Done")} closed={closed}>
+    <Dialog title={i18n.t("Share session")} cancel={i18n.t("Done")} closed={closed}>
       <p>
         {i18n.t(
-          "Whoever has a link reads everything that is visible in this session, now and later, until you withdraw it. Nobody can write or change anything by it, and files are not handed out.",
+          "Anyone with the link can read this session, including new messages, until you revoke it. They can't reply, and attachments aren't included.",
         )}
       </p>
       <div>
         <button type="button" className="btn pri" onClick={make}>
-          {i18n.t("Make a link")}
+          {i18n.t("Create link")}
         </button>
       </div>
       {made !== undefined && <NewLink key={made.share} secret={made.secret} />}
       <Problem of={doing} />
       {shares !== undefined && <h3>{i18n.t("Links")}</h3>}
-      {shares?.length === 0 && <p className="dim">{i18n.t("Nobody else can read this session.")}</p>}
+      {shares?.length === 0 && <p className="dim">{i18n.t("Only you can open this session.")}</p>}
       <ul className="links">
         {shares?.map(({ share, created_at }) => (
           <li key={share}>
-            <span className="grow">{i18n.t("Made {moment}", { moment: momentOf(created_at) })}</span>
+            <span className="grow">{i18n.t("Created {moment}", { moment: momentOf(created_at) })}</span>
             <button
               type="button"
               className="btn sm"
@@ -72,7 +72,7 @@ export default function ShareDialog({ session, closed }: Props) {
                 void after(i18n.t("Couldn't revoke the link: the server is unreachable."), withdraw(share))
               }
             >
-              {i18n.t("Withdraw")}
+              {i18n.t("Revoke")}
             </button>
           </li>
         ))}
@@ -81,7 +81,7 @@ export default function ShareDialog({ session, closed }: Props) {
   );
 }
 
-/** A link that was just made. */
+/** A link that was just created. */
 function NewLink({ secret }: { secret: string }) {
   const link = `${location.origin}/shared/${secret}`;
   const field = useRef<HTMLInputElement>(null);
@@ -91,7 +91,7 @@ function NewLink({ secret }: { secret: string }) {
     void copy(link).then(
       () => setCopied(true),
       () => {
-        // A page that is not reached over HTTPS may not write there; the link can still be taken by hand.
+        // Copying can fail on pages without HTTPS. The selected link can still be copied by hand.
         field.current?.select();
         setCopied(false);
       },
@@ -100,7 +100,7 @@ function NewLink({ secret }: { secret: string }) {
     <div className="made">
       <div className="beside">
         <label className="grow">
-          {i18n.t("The link")}
+          {i18n.t("Share link")}
           <input ref={field} readOnly value={link} onFocus={(event) => event.target.select()} />
         </label>
         <button type="button" className="btn" onClick={take}>
@@ -109,10 +109,10 @@ function NewLink({ secret }: { secret: string }) {
       </div>
       <p className="dim">
         {copied === false
-          ? i18n.t("The browser did not let the page copy it. Press Ctrl C.")
-          : i18n.t("It is shown this once. Copy it before you close this.")}{" "}
+          ? i18n.t("Couldn't copy the link. Press {keys} to copy it.", { keys: spelt("Mod+c") })
+          : i18n.t("Copy the link now. You won't see it again.")}{" "}
         <a href={link} target="_blank" rel="noreferrer">
-          {i18n.t("Open it")}
+          {i18n.t("Open link")}
         </a>
       </p>
     </div>

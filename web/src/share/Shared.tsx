@@ -1,4 +1,4 @@
-// A session for whoever has the link: to be read, without a login. It comes again by itself while somebody looks at it.
+// A shared session, readable without signing in. The page refreshes while it is visible.
 
 import { i18n } from "@lingui/core";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
@@ -12,7 +12,7 @@ import { SharedTurn } from "./SharedTurn";
 
 const PRODUCT = "Everturn";
 const AGAIN = 10_000;
-/** Who is so near to the end follows it. */
+/** The distance in pixels from the end within which the page follows new text. */
 const NEAR = 80;
 
 type SharedBody = Omit<Schemas["SharedBody"], "turns"> & { turns: TurnView[] };
@@ -31,7 +31,7 @@ export default function Shared({ secret }: { secret: string }) {
   }, [shown]);
   return (
     <div className="shared">
-      {/* Whoever has the address can read it, so it is not for those who collect addresses. */}
+      {/* Anyone with the link can read the page, so search engines must not list it. */}
       <meta name="robots" content="noindex, nofollow" />
       <header className="head">
         <Mark />
@@ -39,7 +39,7 @@ export default function Shared({ secret }: { secret: string }) {
           <h1 className="clip" dir="auto">
             {shown}
           </h1>
-          {!gone && <p className="sub">{i18n.t("Shared by a link, to be read.")}</p>}
+          {!gone && <p className="sub">{i18n.t("Shared session, read-only")}</p>}
         </div>
       </header>
       {gone ? (
@@ -50,7 +50,7 @@ export default function Shared({ secret }: { secret: string }) {
         <Turns read={known} earlier={earlier} />
       )}
       {known !== undefined && !gone && away && (
-        <p className="notice">{i18n.t("The server cannot be reached. What is above stays.")}</p>
+        <p className="notice">{i18n.t("Can't reach the server. This page updates when it's back.")}</p>
       )}
       <Announcer />
     </div>
@@ -61,8 +61,8 @@ function Gone() {
   return (
     <main className="thread">
       <div className="col hello">
-        <h2>{i18n.t("This link leads nowhere any more.")}</h2>
-        <p>{i18n.t("It was withdrawn, or its session was erased. Who sent it to you can make another.")}</p>
+        <h2>{i18n.t("This link no longer works.")}</h2>
+        <p>{i18n.t("It was revoked, or the session was deleted. Ask the owner for a new link.")}</p>
       </div>
     </main>
   );
@@ -71,12 +71,12 @@ function Gone() {
 function Opening({ away }: { away: boolean }) {
   return (
     <main className="loading">
-      {away ? i18n.t("The server cannot be reached. It is tried again by itself.") : i18n.t("Opening…")}
+      {away ? i18n.t("Can't reach the server. Trying again…") : i18n.t("Loading…")}
     </main>
   );
 }
 
-/** What is known of the session, asked for again while the page is looked at. */
+/** Loads the shared session, and reloads it while the page is visible. */
 function useShared(secret: string) {
   const [title, setTitle] = useState<string | null>(null);
   const [known, setKnown] = useState<Read>();
@@ -133,10 +133,10 @@ function Turns({ read, earlier }: { read: Read; earlier: () => Promise<void> }) 
       <div className="col">
         {more && (
           <button type="button" className="btn" onClick={() => void earlier()}>
-            {i18n.t("Earlier turns")}
+            {i18n.t("Show earlier messages")}
           </button>
         )}
-        {turns.length === 0 && <p className="dim">{i18n.t("Nothing is written here yet.")}</p>}
+        {turns.length === 0 && <p className="dim">{i18n.t("No messages yet.")}</p>}
         {turns.map((turn, at) => (
           <SharedTurn
             key={turn.turn}
@@ -149,7 +149,7 @@ function Turns({ read, earlier }: { read: Read; earlier: () => Promise<void> }) 
   );
 }
 
-/** Turns that come in above do not move what is read; who stands at the end goes along with it. */
+/** Keeps the scroll position when earlier turns are added, and follows the end if the reader is near it. */
 function useKeptPlace(area: React.RefObject<HTMLElement | null>, turns: readonly TurnView[]): void {
   const before = useRef<{ first: number | undefined; height: number; near: boolean }>(undefined);
   useLayoutEffect(() => {

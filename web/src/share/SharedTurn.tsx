@@ -1,4 +1,4 @@
-// A turn as a link shows it: the same words in the same places, and nothing that can be done with them.
+// A turn on a shared page: the same content as in the session, without actions.
 
 import { i18n } from "@lingui/core";
 import { FileText } from "lucide-react";
@@ -13,7 +13,7 @@ import { sizeOf } from "../shell/words";
 
 interface Props {
   turn: TurnView;
-  /** Whether its answer was still being written when it was read. */
+  /** Whether its answer was still being written when the page loaded it. */
   unfinished: boolean;
 }
 
@@ -26,7 +26,7 @@ export const SharedTurn = memo(
         <div className="e">
           <span className="knot" />
           <div className="who">
-            <h2>{i18n.t("Person")}</h2>
+            <h2>{i18n.t("User")}</h2>
             <time className="num">{momentOf(turn.posted_at)}</time>
           </div>
           <div className="said">
@@ -65,18 +65,22 @@ export const SharedTurn = memo(
       </article>
     );
   },
-  // What comes again every few seconds is mostly the same.
+  // Most refreshes return the same turns.
   (one, other) =>
     one.unfinished === other.unfinished && JSON.stringify(one.turn) === JSON.stringify(other.turn),
 );
 
-/** Files are named and not handed out: a link opens the words of a session only. */
+/** The names of files. Their contents aren't shared. */
 function Names({ files }: { files: readonly Attachment[] }) {
   if (files.length === 0) return null;
   return (
     <div className="files">
       {files.map((file) => (
-        <span key={file.blob} className="file" title={i18n.t("Files are not handed out by a link.")}>
+        <span
+          key={file.blob}
+          className="file"
+          title={i18n.t("Attachments aren't included in shared sessions.")}
+        >
           <span className="th">
             <FileText aria-hidden="true" />
           </span>

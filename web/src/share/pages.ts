@@ -1,4 +1,4 @@
-// The turns of a session that is read by a link: the newest come again and again, earlier ones when they are asked for.
+// The turns of a shared session: the newest are refreshed, earlier ones are loaded on request.
 
 import type { TurnView } from "../log/types";
 
@@ -8,7 +8,7 @@ export interface Read {
   earlier: boolean;
 }
 
-/** The newest turns in place of what was known of them. When so many came that the two do not meet, only they are known. */
+/** Replaces the newest turns. If they don't overlap with the known ones, the known ones are dropped. */
 export function renewed(known: Read | undefined, newest: Read): Read {
   const first = newest.turns[0];
   if (known === undefined || first === undefined || !newest.earlier) return newest;
@@ -21,7 +21,7 @@ export function withEarlier(known: Read, before: Read): Read {
   return { turns: [...before.turns, ...known.turns], earlier: before.earlier };
 }
 
-/** Whether the answer to the newest turn was still being written when it was read. */
+/** Returns whether the answer to the newest turn was still being written when it was loaded. */
 export function isUnfinished(turn: TurnView): boolean {
   return turn.marker == null && turn.answer?.complete !== true;
 }

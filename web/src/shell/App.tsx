@@ -48,7 +48,7 @@ export function App() {
                 isSessionId(session) ? (
                   <Conversation key={session} session={session} />
                 ) : (
-                  <Nowhere why={i18n.t("This address is not that of a session.")} />
+                  <Nowhere why={i18n.t("This address doesn't lead to a session. Check it and try again.")} />
                 )
               }
             </Route>
@@ -57,7 +57,7 @@ export function App() {
                 isSessionId(session) ? (
                   <Timeline key={session} session={session} />
                 ) : (
-                  <Nowhere why={i18n.t("This address is not that of a session.")} />
+                  <Nowhere why={i18n.t("This address doesn't lead to a session. Check it and try again.")} />
                 )
               }
             </Route>

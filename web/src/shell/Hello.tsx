@@ -9,10 +9,10 @@ export function Hello({ level: Level }: { level: "h1" | "h2" }) {
   const owner = useKnown(({ user }) => user?.role === "owner");
   return (
     <>
-      <Level>{i18n.t("Nothing written here gets lost.")}</Level>
+      <Level>{i18n.t("Nothing you write here gets lost.")}</Level>
       <p>
         {i18n.t(
-          "Close the tab, lose the Wi-Fi, restart the server. The conversation is on disk before you see it, and it comes back to the exact word.",
+          "Close the tab, lose the Wi-Fi, restart the server. Every word is on disk before you see it, so nothing is missing when you return.",
         )}
       </p>
       {owner && <Beginning steps={Level === "h1"} />}

@@ -1,4 +1,4 @@
-// Getting in: by password, by passkey, or by way of somebody else who knows the person.
+// The sign-in page: by password, passkey or OpenID provider.
 
 import { i18n } from "@lingui/core";
 import { useCallback, useEffect, useRef, useState, type FormEvent } from "react";
@@ -12,24 +12,29 @@ import { why } from "./attempt";
 
 type Ways = Schemas["WaysBody"];
 
-/** What works everywhere, until the server said more. */
+/** Assumed until the server answers. */
 const FIRST: Ways = { password: true, passkey: false, providers: [] };
 
 export function SignIn() {
   const [error, setError] = useState(refusedWords);
   const [busy, setBusy] = useState(false);
   const ways = useWays();
-  const enter = useCallback(async (asked: Promise<unknown>) => {
+  const enter = useCallback(async (asked: Promise<unknown>, denied: string) => {
     setBusy(true);
     setError(undefined);
     try {
       await asked;
-      // Why somebody was refused before is not true any more.
+      // An earlier refusal no longer applies.
       if (location.search.includes("login=refused")) history.replaceState(null, "", location.pathname);
       await begin();
     } catch (error) {
       setError(
-        turnedAway(error) ? noPasskey() : why(error, i18n.t("Couldn't sign in: the server is unreachable.")),
+        turnedAway(error)
+          ? noPasskey()
+          : why(error, i18n.t("Couldn't sign in: the server is unreachable."), {
+              not_authorised: denied,
+              too_many: i18n.t("Too many failed attempts. Wait a while, then try again."),
+            }),
       );
     }
     setBusy(false);
@@ -39,7 +44,7 @@ export function SignIn() {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
     const body = { name: form.get("name"), password: form.get("password") };
-    void enter(ask("POST", "/login", { body }));
+    void enter(ask("POST", "/login", { body }), i18n.t("Wrong name or password. Try again."));
   };
   return (
     <main className="signin">
@@ -50,7 +55,7 @@ export function SignIn() {
         <p className="dim">
           {read(SIGNED_IN) === null
             ? i18n.t("Please sign in.")
-            : i18n.t("Please sign in again. Your draft is kept.")}
+            : i18n.t("Please sign in again. Your draft is saved.")}
         </p>
         <label>
           {i18n.t("Name")}
@@ -70,7 +75,7 @@ export function SignIn() {
         </button>
         {ways.passkey && canPasskeys() && (
           <button type="button" className="btn" disabled={busy} onClick={usePasskey}>
-            {i18n.t("Use a passkey")}
+            {i18n.t("Sign in with a passkey")}
           </button>
         )}
         {ways.providers.map(({ name, title }) => (
@@ -83,7 +88,7 @@ export function SignIn() {
   );
 }
 
-/** A provider sends the person back to where they are now. */
+/** Returns the address that starts the sign-in at a provider and returns to this page. */
 function byWayOf(name: string): string {
   const to = encodeURIComponent(location.pathname);
   return `/api/v1/login/openid/${encodeURIComponent(name)}?to=${to}`;
@@ -103,11 +108,11 @@ function useWays(): Ways {
   return ways;
 }
 
-/**
- * Offers passkeys among the names that the browser fills in, for as long as nothing else is chosen. What it gives asks for
- * one at once.
- */
-function useOffered(on: boolean, enter: (asked: Promise<unknown>) => Promise<void>): () => void {
+/** Offers passkeys in the browser's autofill of the name field. Returns a function that asks for one immediately. */
+function useOffered(
+  on: boolean,
+  enter: (asked: Promise<unknown>, denied: string) => Promise<void>,
+): () => void {
   const offered = useRef<AbortController>(undefined);
   useEffect(() => {
     if (!on) return;
@@ -116,16 +121,16 @@ function useOffered(on: boolean, enter: (asked: Promise<unknown>) => Promise<voi
     const offer = async () => {
       if (!(await canOffer()) || stop.signal.aborted) return;
       const signed = await signInByPasskey("offered", stop.signal);
-      await enter(Promise.resolve(signed));
+      await enter(Promise.resolve(signed), unknownPasskey());
     };
-    // Nobody asked for it: that it does not work is told when somebody does.
+    // The user did not ask for it, so a failure is not shown.
     offer().catch(() => undefined);
     return () => stop.abort();
   }, [on, enter]);
   return () => {
-    // A browser asks for one passkey at a time.
+    // A browser handles one passkey request at a time.
     offered.current?.abort();
-    void enter(signInByPasskey("asked", new AbortController().signal));
+    void enter(signInByPasskey("asked", new AbortController().signal), unknownPasskey());
   };
 }
 
@@ -133,28 +138,30 @@ function noPasskey(): string {
   return i18n.t("No passkey was used. Try again, or sign in another way.");
 }
 
-/** Why a provider's answer did not open the door, when the address says that it did not. */
+function unknownPasskey(): string {
+  return i18n.t("This passkey isn't registered on this server. Sign in another way, then add it again.");
+}
+
+/** Returns why the sign-in at a provider failed, from the page's address. */
 function refusedWords(): string | undefined {
   const asked = new URLSearchParams(location.search);
   if (asked.get("login") !== "refused") return undefined;
   switch (asked.get("why")) {
     case "not_allowed":
-      return i18n.t("That account may not use this server. Ask one of its owners.");
+      return i18n.t("That account has no access to this server. Ask an owner to add it.");
     case "disabled":
-      return i18n.t("You are shut out of this server. Ask one of its owners.");
+      return i18n.t("Your account is disabled. Ask an owner to enable it.");
     case "unverified":
       return i18n.t("The provider has not verified your email address. Verify it there and try again.");
     case "declined":
-      return i18n.t(
-        "The provider was told not to sign you in. Nothing has changed; try again when you like.",
-      );
+      return i18n.t("The sign-in was canceled at the provider. Try again when you are ready.");
     case "expired":
-      return i18n.t("That took too long, or was begun in another browser. Please try again.");
+      return i18n.t("The sign-in expired or was started in another browser. Try again.");
     case "provider":
-      return i18n.t("The provider could not be asked. Try again in a while, or sign in another way.");
+      return i18n.t("The provider is unreachable. Try again later, or sign in another way.");
     case "too_many":
-      return i18n.t("Too many tries failed. Wait a while, then try again.");
+      return i18n.t("Too many failed attempts. Wait a while, then try again.");
     default:
-      return i18n.t("You were not signed in. Try again, or sign in another way.");
+      return i18n.t("Couldn't sign you in. Try again, or sign in another way.");
   }
 }

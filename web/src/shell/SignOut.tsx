@@ -8,26 +8,20 @@ import { Dialog } from "./Dialog";
 function listOf({ messages, drafts, files, lost }: Unsent): string[] {
   const lines = [
     messages > 0 &&
-      i18n.t("{count, plural, one {# message that isn't sent yet} other {# messages that aren't sent yet}}", {
+      i18n.t("{count, plural, one {# unsent message} other {# unsent messages}}", {
         count: messages,
       }),
     drafts > 0 &&
-      i18n.t(
-        "{count, plural, one {# draft that isn't on the server} other {# drafts that aren't on the server}}",
-        {
-          count: drafts,
-        },
-      ),
+      i18n.t("{count, plural, one {# draft} other {# drafts}}", {
+        count: drafts,
+      }),
     files > 0 &&
-      i18n.t(
-        "{count, plural, one {# attached file that isn't sent yet} other {# attached files that aren't sent yet}}",
-        {
-          count: files,
-        },
-      ),
+      i18n.t("{count, plural, one {# unsent attachment} other {# unsent attachments}}", {
+        count: files,
+      }),
     lost > 0 &&
       i18n.t(
-        "{count, plural, one {# session with turns that the server lost} other {# sessions with turns that the server lost}}",
+        "{count, plural, one {# session with turns lost by the server} other {# sessions with turns lost by the server}}",
         { count: lost },
       ),
   ];
@@ -44,7 +38,7 @@ export default function SignOut({ unsent, close }: { unsent: Unsent; close: () =
       or={{ word: i18n.t("Delete"), act: () => signOut("nothing") }}
       closed={close}
     >
-      <p>{i18n.t("This device has data that isn't on the server:")}</p>
+      <p>{i18n.t("Some data exists only on this device:")}</p>
       <ul>
         {listOf(unsent).map((line) => (
           <li key={line}>{line}</li>
@@ -52,7 +46,7 @@ export default function SignOut({ unsent, close }: { unsent: Unsent; close: () =
       </ul>
       <p>
         {i18n.t(
-          "Kept data is here when you sign in again, but anyone with access to this browser's files can read it. Deleted data can't be recovered.",
+          "Data kept on this device is available when you sign in again. Anyone with access to this browser's files can read it. Deleted data can't be recovered.",
         )}
       </p>
     </Dialog>

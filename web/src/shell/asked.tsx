@@ -1,4 +1,4 @@
-// Reading something from the server for a page: what is shown meanwhile, and when it does not work.
+// Loads data for a page, with a loading state and an error.
 
 import { i18n } from "@lingui/core";
 import { useCallback, useEffect, useState, type ReactNode } from "react";
@@ -9,11 +9,11 @@ import { why } from "./attempt";
 export interface Asked<T> {
   value: T | undefined;
   problem: string | undefined;
-  /** Reads it again; what is shown stays until the answer is here. */
+  /** Loads again. The old value stays until the response arrives. */
   again: () => Promise<void>;
 }
 
-/** Reads what is at `path`, and reads it again when `after` is something else. */
+/** Loads `path`, and again whenever `after` changes. */
 export function useAsked<T>(path: string, after?: number): Asked<T> {
   const [value, setValue] = useState<T>();
   const [problem, setProblem] = useState<string>();
@@ -29,7 +29,7 @@ export function useAsked<T>(path: string, after?: number): Asked<T> {
   return { value, problem, again };
 }
 
-/** What was read, or why it was not. */
+/** Shows the value, or why it couldn't be loaded. */
 export function Loaded<T>({ asked, children }: { asked: Asked<T>; children: (value: T) => ReactNode }) {
   const { value, problem, again } = asked;
   return (
@@ -44,7 +44,7 @@ export function Loaded<T>({ asked, children }: { asked: Asked<T>; children: (val
       )}
       {value !== undefined
         ? children(value)
-        : problem === undefined && <p className="dim">{i18n.t("Reading…")}</p>}
+        : problem === undefined && <p className="dim">{i18n.t("Loading…")}</p>}
     </>
   );
 }

@@ -2,6 +2,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { createStore } from "zustand/vanilla";
 
 import { Refused } from "../api/client";
+import { problemText } from "../api/problems";
 import { store } from "../live/store";
 import { attempt } from "./attempt";
 import { ui } from "./ui";
@@ -10,6 +11,7 @@ import { ui } from "./ui";
 vi.mock("../live/store", () => ({ store: createStore(() => ({ link: { kind: "opening" } })) }));
 
 const lost = "Couldn't rename the session: the server is unreachable.";
+const refusal = new Refused(409, "session_exists", "a detail");
 const away = () => store.setState({ link: { kind: "away", since: 0 } });
 const open = () => store.setState({ link: { kind: "open" } });
 
@@ -25,14 +27,14 @@ it("removes an unreachable notice once the server is back", async () => {
 
 it("keeps the server's refusal across a reconnect", async () => {
   open();
-  await attempt(lost, Promise.reject(new Refused(409, "no", "The session is in the trash.")));
+  await attempt(lost, Promise.reject(refusal));
   away();
   open();
-  expect(ui.getState().notice?.text).toBe("The session is in the trash.");
+  expect(ui.getState().notice?.text).toBe(problemText(refusal));
 });
 
 it("removes the notice after a later success", async () => {
-  await attempt(lost, Promise.reject(new Refused(409, "no", "The session is in the trash.")));
+  await attempt(lost, Promise.reject(refusal));
   await attempt(lost, Promise.resolve());
   expect(ui.getState().notice).toBeUndefined();
 });

@@ -1,18 +1,19 @@
-// Requests that fail, told to eyes and ears in one whole sentence.
+// Reports failed requests, on screen and to screen readers.
 
 import { Refused } from "../api/client";
+import { problemText, type Reasons } from "../api/problems";
 import { store, type Known } from "../live/store";
 import { announce } from "./announce";
 import { ui } from "./ui";
 
-/** Returns the server's own words, or `unreachable` if it gave no answer. */
-export function why(error: unknown, unreachable: string): string {
-  return error instanceof Refused ? error.detail : unreachable;
+/** Returns the text for a failed request; `unreachable` is the text if the server gave no answer. */
+export function why(error: unknown, unreachable: string, here?: Reasons): string {
+  return error instanceof Refused ? problemText(error, here) : unreachable;
 }
 
 /**
  * Waits for a request and shows a notice if it fails; `unreachable` is the notice if the server gave no answer. The notice
- * goes once `isOver` says that its cause is gone.
+ * disappears as soon as `isOver` returns true.
  */
 export async function attempt(
   unreachable: string,

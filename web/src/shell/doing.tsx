@@ -1,27 +1,31 @@
-// Asking something of the server in a form: what is shown meanwhile, and when it does not work.
+// Requests from a form: the busy state and the error to show.
 
 import { useCallback, useEffect, useState, type ReactNode } from "react";
 
+import type { Reasons } from "../api/problems";
 import { why } from "./attempt";
 
 export interface Doing {
   busy: boolean;
   problem: string | undefined;
-  /** Does it, and says whether it was done; `failed` is shown if the server is unreachable. */
-  run: (failed: string, act: () => Promise<unknown>) => Promise<boolean>;
+  /**
+   * Runs `act` and returns whether it succeeded. `failed` is shown if the server is unreachable; `here` replaces the texts
+   * of error codes.
+   */
+  run: (failed: string, act: () => Promise<unknown>, here?: Reasons) => Promise<boolean>;
 }
 
 export function useDoing(): Doing {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
-  const run = useCallback(async (failed: string, act: () => Promise<unknown>) => {
+  const run = useCallback(async (failed: string, act: () => Promise<unknown>, here?: Reasons) => {
     setBusy(true);
     setProblem(undefined);
     try {
       await act();
       return true;
     } catch (error) {
-      setProblem(why(error, failed));
+      setProblem(why(error, failed, here));
       return false;
     } finally {
       setBusy(false);
@@ -41,7 +45,7 @@ export function Problem({ of: { problem } }: { of: Doing }) {
 
 const SLOW = 1_000;
 
-/** Turns once something takes longer than a moment. */
+/** Shows a spinner once a request takes longer than a second. */
 export function Slow({ on, children }: { on: boolean; children: ReactNode }) {
   const [slow, setSlow] = useState(false);
   useEffect(() => {

@@ -1,5 +1,5 @@
-// Tells a person who looks elsewhere that an answer is finished, or that they are waited for. Decided from the lines of the
-// list, never from what streams. Of several tabs one tells, and of a session that is looked at in any of them none does.
+// Notifies a user in another tab or window when an answer is ready or needs them. Based on the lines of the list, never
+// on streamed text. One tab sends each notification, and none does for a session that is visible in any tab.
 
 import { i18n } from "@lingui/core";
 import { useEffect } from "react";
@@ -17,19 +17,19 @@ export function canNotify(): boolean {
   return "Notification" in window && "locks" in navigator;
 }
 
-/** Whether the person wants to be told on this device, and the browser lets us. */
+/** Whether the user enabled notifications on this device and the browser allows them. */
 export function notifies(): boolean {
   return canNotify() && Notification.permission === "granted" && read(PLACE) === "yes";
 }
 
-/** The browser asks the person; what it was told holds until that is changed in the browser. */
+/** Asks for the browser's permission and remembers the answer. */
 export async function wantNotifications(): Promise<boolean> {
   const allowed = (await Notification.requestPermission()) === "granted";
   tryWrite(PLACE, allowed ? "yes" : "no");
   return allowed;
 }
 
-/** While a session is in front of a person, its tab holds this lock. */
+/** The lock that a tab holds while its session is visible. */
 const frontOf = (session: string) => `front:${session}`;
 
 async function isInFront(session: string): Promise<boolean> {
@@ -40,9 +40,10 @@ async function isInFront(session: string): Promise<boolean> {
 async function tell({ session, title, what }: News): Promise<void> {
   if (!notifies() || (await isInFront(session))) return;
   const name = title ?? i18n.t("New session");
-  const body = what === "finished" ? i18n.t("The answer is finished.") : i18n.t("It needs you to go on.");
+  const body =
+    what === "finished" ? i18n.t("The answer is ready.") : i18n.t("The answer needs you to continue.");
   try {
-    // One for each session: the next takes its place.
+    // One per session: a newer notification replaces it.
     const shown = new Notification(name, { body, tag: session, icon: "/icon-192.png" });
     shown.onclick = () => {
       window.focus();
@@ -50,11 +51,11 @@ async function tell({ session, title, what }: News): Promise<void> {
       shown.close();
     };
   } catch {
-    // Some phones show none that a page makes.
+    // Some phones do not allow notifications from pages.
   }
 }
 
-/** Holds a lock until it is told to let go; waits for it if another tab has it. */
+/** Waits for a lock and holds it until the returned function is called. */
 function hold(name: string, mode: LockMode, held?: () => () => void): () => void {
   const stop = new AbortController();
   const leave = new Promise<void>((resolve) => stop.signal.addEventListener("abort", () => resolve()));

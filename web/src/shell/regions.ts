@@ -1,4 +1,4 @@
-// F6 goes round the parts of the page: sessions, conversation, composer.
+// F6 cycles through the regions of the page: sessions, conversation, composer.
 
 import { i18n } from "@lingui/core";
 
@@ -17,8 +17,8 @@ function go(by: number): void {
 }
 
 /**
- * Moves the focus from a button that is about to go to the field for the next message. A turn that has the focus keeps it,
- * and on a touch screen the conversation takes it, because the field would open the keyboard.
+ * Moves the focus from a button that is about to disappear to the composer. A focused turn keeps the focus. On a touch
+ * screen the conversation gets it, because the composer would open the keyboard.
  */
 export function toComposer(): void {
   if (document.activeElement?.matches("article") === true) return;
@@ -30,7 +30,7 @@ const COMMANDS: readonly Command[] = [
   {
     id: "region.next",
     group: "anywhere",
-    title: () => i18n.t("Next part of the page"),
+    title: () => i18n.t("Next region of the page"),
     keys: "F6",
     onlyKeys: true,
     run: () => go(1),
@@ -38,7 +38,7 @@ const COMMANDS: readonly Command[] = [
   {
     id: "region.previous",
     group: "anywhere",
-    title: () => i18n.t("Previous part of the page"),
+    title: () => i18n.t("Previous region of the page"),
     keys: "Shift+F6",
     onlyKeys: true,
     run: () => go(-1),

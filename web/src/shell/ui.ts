@@ -16,7 +16,7 @@ export interface Notice {
 }
 
 export interface Ui {
-  /** The turn whose message is being said differently. */
+  /** The turn whose message is being edited. */
   editing: { session: string; turn: number } | undefined;
   /** The turn that is to be brought into sight. */
   reveal: { session: string; turn: number } | undefined;

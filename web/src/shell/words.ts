@@ -1,10 +1,10 @@
-// Times and numbers as a person reads them, in the language of the page. Server times are microseconds since 1970.
+// Formats times and numbers in the language of the page. Server times are microseconds since 1970.
 
 import { i18n } from "@lingui/core";
 
 import type { Link } from "../live/store";
 
-/** Made at the first use: only then the language is known. It stays until the page is read anew. */
+/** Creates a formatter on first use, because the language is not known earlier. */
 function once<T>(make: (locales: string | string[]) => T): () => T {
   let made: T | undefined;
   return () => (made ??= make(i18n.locales ?? i18n.locale));
@@ -33,7 +33,7 @@ export function countOf(count: number): string {
   return whole().format(count);
 }
 
-/** A part of one: 62%. */
+/** Formats a fraction: 62%. */
 export function percentOf(of: number): string {
   return part().format(of);
 }
@@ -42,7 +42,7 @@ export function costOf(cost: number): string {
   return price().format(cost);
 }
 
-/** A provider's list price: $2.50. */
+/** Formats a list price: $2.50. */
 export function priceOf(amount: number): string {
   return dollars().format(amount);
 }
@@ -55,14 +55,14 @@ export function exactClock(millis: number): string {
   return exact().format(millis);
 }
 
-/** Returns when the agent was last seen writing, for a page that no longer hears the server. */
+/** Returns when the agent was last seen writing, for a page without a connection. */
 export function lastSeen(link: Link): string {
   const heard = link.kind === "away" ? link.heard : undefined;
   if (heard === undefined) return i18n.t("Was writing");
   return i18n.t("Last seen writing {time}", { time: exactClock(heard) });
 }
 
-/** When a session was last active, as short as it can be told apart. */
+/** Formats the time of the last activity, as short as possible. */
 export function whenOf(micros: number, now: number): string {
   const millis = micros / 1_000;
   const minutes = Math.floor((now - millis) / 60_000);
@@ -72,7 +72,7 @@ export function whenOf(micros: number, now: number): string {
   return minutes < 6 * 24 * 60 ? weekday().format(millis) : day().format(millis);
 }
 
-/** How long something takes: 0:42. */
+/** Formats a duration: 0:42. */
 export function spanOf(millis: number): string {
   const seconds = Math.max(0, Math.floor(millis / 1_000));
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;

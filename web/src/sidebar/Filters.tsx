@@ -1,4 +1,4 @@
-// What a search is narrowed by.
+// Search filters.
 
 import { i18n } from "@lingui/core";
 import type { ReactNode } from "react";
@@ -25,20 +25,20 @@ export function FilterChoice({ filters, choose }: Props) {
         {isNarrowed(filters) && <span className="n">{i18n.t("on")}</span>}
       </summary>
       <div className="fields">
-        <Choice label={i18n.t("Where")} {...set("where")}>
-          <option value="">{i18n.t("All but the trash")}</option>
+        <Choice label={i18n.t("Search in")} {...set("where")}>
+          <option value="">{i18n.t("Everything except trash")}</option>
           <option value="active">{i18n.t("Not archived")}</option>
           <option value="archived">{i18n.t("Archive")}</option>
           <option value="trash">{i18n.t("Trash")}</option>
         </Choice>
-        <Choice label={i18n.t("Since")} {...set("days")}>
+        <Choice label={i18n.t("Date")} {...set("days")}>
           <option value="">{i18n.t("Any time")}</option>
           <option value="1">{i18n.t("Last day")}</option>
           <option value="7">{i18n.t("Last week")}</option>
           <option value="30">{i18n.t("Last month")}</option>
           <option value="365">{i18n.t("Last year")}</option>
         </Choice>
-        <Choice label={i18n.t("Said by")} {...set("saidBy")}>
+        <Choice label={i18n.t("Written by")} {...set("saidBy")}>
           <option value="">{i18n.t("Anyone")}</option>
           <option value="person">{i18n.t("You")}</option>
           <option value="agent">{i18n.t("Agent")}</option>
@@ -61,7 +61,7 @@ export function FilterChoice({ filters, choose }: Props) {
         </Choice>
         {isNarrowed(filters) && (
           <button type="button" className="btn sm ghost" onClick={() => choose(NO_FILTERS)}>
-            {i18n.t("No filters")}
+            {i18n.t("Clear filters")}
           </button>
         )}
       </div>

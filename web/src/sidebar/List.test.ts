@@ -16,16 +16,16 @@ for (const one of [store, lists]) Object.assign(one, { getInitialState: one.getS
 const shown = (size = 0) => renderToStaticMarkup(createElement(End, { size }));
 
 it("says that the list can't be loaded after the first failed try, until the server is back", () => {
-  expect(shown()).toContain("Reading the list…");
+  expect(shown()).toContain("Loading sessions…");
   store.setState({ link: { kind: "away", since: 0 } });
-  expect(shown()).toContain("The list can&#x27;t be loaded right now.");
-  expect(shown(3)).toContain("More…");
+  expect(shown()).toContain("Your sessions appear when the server is back.");
+  expect(shown(3)).toContain("Loading more…");
   store.setState({ link: { kind: "open" } });
-  expect(shown()).toContain("Reading the list…");
+  expect(shown()).toContain("Loading sessions…");
 });
 
 it("names the rest only where a part is shown", () => {
   lists.setState({ standing: "failed" });
-  expect(shown()).toMatch(/The list can&#x27;t be loaded right now\..*Try again/);
-  expect(shown(3)).toContain("The rest of the list could not be read.");
+  expect(shown()).toMatch(/Couldn&#x27;t load the sessions\..*Try again/);
+  expect(shown(3)).toContain("Couldn&#x27;t load more sessions.");
 });

@@ -1,5 +1,4 @@
-// The list as far as it is looked at: however many sessions there are, only those in sight are in the page. Who reads in the
-// middle is not moved by what comes in above.
+// The virtualized list of sessions: only visible rows are in the DOM. The scroll position stays when rows are inserted above.
 
 import { i18n } from "@lingui/core";
 import {
@@ -24,13 +23,13 @@ import { useMinutes } from "./minutes";
 import { Order, type Row as OneRow } from "./order";
 import { Row } from "./Row";
 
-/** The next page is asked for when fewer rows than these are left below. */
+/** Loads the next page when fewer rows than this remain below. */
 const ROWS_BELOW = 100;
 
 interface Props {
-  /** What stands above the sessions. */
+  /** Content above the sessions. */
   top: ReactNode;
-  /** The session that is shown beside the list. */
+  /** The session shown beside the list. */
   shown: string | undefined;
 }
 
@@ -97,7 +96,7 @@ export function List({ top, shown }: Props) {
   );
 }
 
-/** Control and a click select one more; Shift and a click all up to it. */
+/** Ctrl+click selects one more session; Shift+click selects a range. */
 function pickByClick(event: MouseEvent, order: Order): void {
   const session = sessionOf(event.target);
   const range = event.shiftKey;
@@ -123,7 +122,7 @@ function sessionOf(target: EventTarget): string | undefined {
   return (target as HTMLElement).closest<HTMLElement>("[data-session]")?.dataset["session"];
 }
 
-/** What stands at the end: that more comes, that it does not, or that there is nothing. */
+/** The end of the list: loading, an error, or an empty state. */
 export function End({ size }: { size: number }) {
   const away = useKnown(({ link }) => link.kind === "away");
   const standing = useLists(({ standing }) => standing);
@@ -132,34 +131,33 @@ export function End({ size }: { size: number }) {
   if (standing === "failed") {
     return (
       <p className="none">
-        {size === 0
-          ? i18n.t("The list can't be loaded right now.")
-          : i18n.t("The rest of the list could not be read.")}{" "}
+        {size === 0 ? i18n.t("Couldn't load the sessions.") : i18n.t("Couldn't load more sessions.")}{" "}
         <button type="button" className="btn sm" onClick={goOn}>
           {i18n.t("Try again")}
         </button>
       </p>
     );
   }
-  // Changes of the list come with the connection, so that it also brings the first page when the server is back.
+  // The connection also delivers the first page when the server is back.
   if (more && size === 0 && away)
-    return <p className="dim none">{i18n.t("The list can't be loaded right now.")}</p>;
-  if (more) return <p className="dim none">{size === 0 ? i18n.t("Reading the list…") : i18n.t("More…")}</p>;
+    return <p className="dim none">{i18n.t("Your sessions appear when the server is back.")}</p>;
+  if (more)
+    return <p className="dim none">{size === 0 ? i18n.t("Loading sessions…") : i18n.t("Loading more…")}</p>;
   if (size > 0) return <div className="pad" />;
   return <p className="dim none">{nothingWords(view)}</p>;
 }
 
 function nothingWords({ shelf, state, project, tag }: View): string {
   if (shelf === "trash") return i18n.t("The trash is empty.");
-  if (shelf === "archived") return i18n.t("Nothing is archived.");
-  if (state === "live") return i18n.t("Nothing is being written at the moment.");
-  if (state === "needs_you") return i18n.t("Nothing needs you.");
+  if (shelf === "archived") return i18n.t("No archived sessions.");
+  if (state === "live") return i18n.t("No answers are being written right now.");
+  if (state === "needs_you") return i18n.t("No sessions need you.");
   if (tag !== undefined) return i18n.t("No sessions with this tag.");
   if (project !== undefined) return i18n.t("No sessions in this project yet.");
   return i18n.t("No sessions yet.");
 }
 
-/** Keeps what is read where it is while lines come and go above it. */
+/** Keeps the scroll position while rows are inserted and removed above. */
 function useAnchor(
   order: Order,
   area: RefObject<HTMLDivElement | null>,
@@ -172,7 +170,7 @@ function useAnchor(
     if (was === order || scroller === null || handle === null || scroller.scrollTop <= 0) return;
     const first = handle.findItemIndex(scroller.scrollTop);
     const last = handle.findItemIndex(scroller.scrollTop + handle.viewportSize);
-    // The first in sight that stands where it stood among the others; what changed itself goes where it belongs.
+    // Anchors to the first visible session that is still in the list.
     for (let at = first; at <= last; at += 1) {
       const line = was.lineAt(at);
       const place = line === undefined ? undefined : order.rowOf(line);

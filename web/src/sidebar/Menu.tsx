@@ -1,4 +1,4 @@
-// The menu of a session or of a project: a popover at the place that was asked from, gone through by arrows.
+// The context menu of a session or project: a popover at the click, navigated with arrow keys.
 
 import { i18n } from "@lingui/core";
 import {
@@ -25,7 +25,7 @@ import { lineOf } from "../sessions/lists";
 import { toggle } from "../sessions/picked";
 import { shelfOf, type Line, type Project } from "../sessions/types";
 
-/** So near to the edge of the window it may come. */
+/** The smallest distance to the edge of the window, in pixels. */
 const EDGE = 8;
 
 export default function Menu({ asked }: { asked: Asked }) {
@@ -96,7 +96,7 @@ function items(menu: HTMLElement): HTMLElement[] {
 interface ItemProps {
   icon: ReactNode;
   word: string;
-  /** The key that does the same in the list. */
+  /** The equivalent key in the list. */
   hint?: string;
   danger?: boolean;
   act: () => void;
@@ -153,7 +153,7 @@ function SessionItems({ line }: { line: Line }) {
       {shelf !== "active" && (
         <Item
           icon={<Undo2 aria-hidden="true" />}
-          word={i18n.t("Put back")}
+          word={shelf === "trash" ? i18n.t("Restore") : i18n.t("Unarchive")}
           hint="X"
           act={() => putBack(line)}
         />
@@ -203,7 +203,7 @@ function SessionItems({ line }: { line: Line }) {
         <Item
           danger
           icon={<Trash2 aria-hidden="true" />}
-          word={i18n.t("Erase for good")}
+          word={i18n.t("Delete permanently")}
           hint="Del"
           act={() => ask({ kind: "erase", sessions: [session] })}
         />
@@ -239,7 +239,7 @@ function ProjectItems({ project }: { project: Project }) {
       <Item
         danger
         icon={<Trash2 aria-hidden="true" />}
-        word={i18n.t("Remove project")}
+        word={i18n.t("Delete project")}
         act={() => ask({ kind: "remove_project", project })}
       />
     </>

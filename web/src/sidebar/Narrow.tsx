@@ -1,4 +1,4 @@
-// What stands above the sessions: projects and tags to narrow them by, or what the place is that is looked at.
+// Above the list: project and tag filters, or a description of the archive or trash.
 
 import { i18n } from "@lingui/core";
 import { ChevronRight, Ellipsis, Folder, Plus } from "lucide-react";
@@ -11,7 +11,7 @@ import { useRemembered } from "../shell/remembered";
 import { Unsent } from "./Unsent";
 import { show } from "./Views";
 
-/** Tags that are shown at once; the most used come first. */
+/** Number of tags shown before "Show more", most used first. */
 const TAGS = 12;
 
 export function Narrow({ shown }: { shown: string | undefined }) {
@@ -20,7 +20,7 @@ export function Narrow({ shown }: { shown: string | undefined }) {
     return (
       <div className="place">
         <h2>{i18n.t("Archive")}</h2>
-        <p className="dim">{i18n.t("Out of the way, and found by search. Nothing here is erased.")}</p>
+        <p className="dim">{i18n.t("Hidden from the list, still searchable. Nothing here is deleted.")}</p>
       </div>
     );
   }
@@ -42,9 +42,9 @@ function TrashPlace() {
       <h2>{i18n.t("Trash")}</h2>
       <p className="dim">
         {days === 0
-          ? i18n.t("Sessions stay here until you erase them.")
+          ? i18n.t("Sessions stay here until you delete them permanently.")
           : i18n.t(
-              "{days, plural, one {Sessions are erased # day after they came here.} other {Sessions are erased # days after they came here.}}",
+              "{days, plural, one {Sessions are deleted permanently after # day in the trash.} other {Sessions are deleted permanently after # days in the trash.}}",
               { days },
             )}
       </p>
@@ -60,7 +60,7 @@ function TrashPlace() {
   );
 }
 
-/** The view with another choice of project or tag; choosing the same again takes it away. */
+/** Returns the view filtered by a project or tag, or without that filter if it was already chosen. */
 function narrowed(view: View, by: "project" | "tag", value: string): View {
   const { [by]: before, ...rest } = view;
   return before === value ? rest : { ...rest, [by]: value };
@@ -90,7 +90,9 @@ function Projects() {
         </button>
       </h2>
       {open && projects.length === 0 && (
-        <p className="dim none">{i18n.t("Projects keep sessions together that belong together.")}</p>
+        <p className="dim none">
+          {i18n.t("Group related sessions in projects, each with its own model and instructions.")}
+        </p>
       )}
       {listed.map((project) => (
         <OneProject key={project.project} project={project} view={view} />
@@ -129,7 +131,7 @@ function OneProject({ project, view }: { project: Project; view: View }) {
       <button
         type="button"
         className="icon act"
-        aria-label={i18n.t("More about this project")}
+        aria-label={i18n.t("Project options")}
         aria-haspopup="menu"
         onClick={(event) => {
           const { left, bottom } = event.currentTarget.getBoundingClientRect();
@@ -149,7 +151,7 @@ function Tags() {
   if (tags.length === 0) return null;
   const first = tags.slice(0, TAGS).map(({ tag }) => tag);
   const listed = all ? tags.map(({ tag }) => tag) : first;
-  // The one that is chosen is always there to be taken away.
+  // The chosen tag is always listed, so that it can be removed.
   const shown = view.tag === undefined || listed.includes(view.tag) ? listed : [...listed, view.tag];
   return (
     <div className="chips" role="group" aria-label={i18n.t("Tags")}>
@@ -166,7 +168,7 @@ function Tags() {
       ))}
       {tags.length > TAGS && (
         <button type="button" className="chip all" aria-expanded={all} onClick={() => choose(!all)}>
-          {all ? i18n.t("Fewer") : i18n.t("{count} more", { count: tags.length - TAGS })}
+          {all ? i18n.t("Show fewer") : i18n.t("Show {count} more", { count: tags.length - TAGS })}
         </button>
       )}
     </div>

@@ -1,4 +1,4 @@
-// What can be done with the sessions that are selected, how far it is, and how it ended.
+// Bulk actions for the selected sessions, with progress and outcome.
 
 import { i18n } from "@lingui/core";
 import { Archive, Folder, Tag, Trash2, Undo2, X } from "lucide-react";
@@ -29,7 +29,7 @@ export default function PickedBar() {
         <p className="num">{words}</p>
         <progress max={outcome.total} value={outcome.done + outcome.refused.length} aria-label={words} />
         <button type="button" className="btn sm" onClick={leaveTheRest}>
-          {i18n.t("Leave the rest")}
+          {i18n.t("Stop")}
         </button>
       </div>
     );
@@ -73,8 +73,8 @@ function Several({ count }: { count: number }) {
         <button
           type="button"
           className="icon"
-          aria-label={i18n.t("Select none")}
-          title={withKeys(i18n.t("Select none"), "Escape")}
+          aria-label={i18n.t("Clear selection")}
+          title={withKeys(i18n.t("Clear selection"), "Escape")}
           onClick={pickNone}
         >
           <X aria-hidden="true" />
@@ -87,7 +87,7 @@ function Several({ count }: { count: number }) {
           </button>
         ) : (
           <button type="button" className="btn sm" onClick={() => void putBackAll(all())}>
-            <Undo2 aria-hidden="true" /> {i18n.t("Put back")}
+            <Undo2 aria-hidden="true" /> {shelf === "trash" ? i18n.t("Restore") : i18n.t("Unarchive")}
           </button>
         )}
         {shelf === "trash" ? (
@@ -96,7 +96,7 @@ function Several({ count }: { count: number }) {
             className="btn sm danger"
             onClick={() => ask({ kind: "erase", sessions: all() })}
           >
-            <Trash2 aria-hidden="true" /> {i18n.t("Erase for good")}
+            <Trash2 aria-hidden="true" /> {i18n.t("Delete permanently")}
           </button>
         ) : (
           <>

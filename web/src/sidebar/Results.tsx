@@ -1,4 +1,4 @@
-// What was found, by session: where the words stand, with a bit of what is around them. Each leads to its turn.
+// Search results, grouped by session. Each excerpt links to its turn.
 
 import { i18n } from "@lingui/core";
 import { useEffect, useState } from "react";
@@ -13,18 +13,18 @@ import { useMinutes } from "./minutes";
 
 const PAUSE = 100;
 const COUNT = 100;
-/** Places of a session that are shown before one asks for the others. */
+/** Results shown per session before "more". */
 const PLACES = 3;
 
 interface Answer {
   words: string;
   narrowed: boolean;
   found: Found[];
-  /** Whether there may be more than were asked for. */
+  /** Whether more results may exist. */
   more: boolean;
 }
 
-/** The newest answer: one that comes after the question changed is not looked at. */
+/** Returns the results of the newest query. Ignores responses to older ones. */
 function useAnswer(words: string, filters: typeof NO_FILTERS) {
   const [answer, setAnswer] = useState<Answer>();
   const [problem, setProblem] = useState<string>();
@@ -77,7 +77,7 @@ export default function Results({ words }: { words: string }) {
       ))}
       {answer?.more === true && (
         <p className="dim none">
-          {i18n.t("These are the newest {count}. More words find older ones.", { count: COUNT })}
+          {i18n.t("Showing the {count} newest results. Add words to narrow the search.", { count: COUNT })}
         </p>
       )}
     </div>
@@ -86,8 +86,8 @@ export default function Results({ words }: { words: string }) {
 
 function nothingWords({ words, narrowed }: Answer): string {
   return narrowed
-    ? i18n.t("Nothing found for “{words}” with these filters.", { words })
-    : i18n.t("Nothing found for “{words}”. Archived sessions were searched too.", { words });
+    ? i18n.t("No results for “{words}” with these filters.", { words })
+    : i18n.t("No results for “{words}”, including archived sessions.", { words });
 }
 
 function OneSession({ found, now }: { found: Found; now: number }) {

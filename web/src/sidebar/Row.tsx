@@ -1,4 +1,4 @@
-// One session in the list. A second line only where something happens.
+// One session in the list. It has a second line only if there is something to report.
 
 import { i18n } from "@lingui/core";
 import { Ellipsis, Pin, Undo2 } from "lucide-react";
@@ -17,11 +17,11 @@ import { dayOf, trashWords } from "./times";
 
 interface Props {
   line: Line;
-  /** The shelf that is looked at. */
+  /** The shelf in view. */
   shelf: Shelf;
-  /** Whether it is the one that is shown beside the list. */
+  /** Whether the session is shown beside the list. */
   shown: boolean;
-  /** Whether the tab key comes to it: to one of the list. */
+  /** Whether the row is in the tab order; one row of the list is. */
   reached: boolean;
   now: number;
 }
@@ -56,6 +56,7 @@ function SessionRow({ line, shelf, shown, reached, now }: Props) {
   const unread = useUnread(line) && !shown;
   const selected = usePicked(({ sessions }) => sessions.has(session));
   const selecting = usePicked(({ sessions }) => sessions.size > 0);
+  const putBackWord = shelf === "trash" ? i18n.t("Restore") : i18n.t("Unarchive");
   const tab = reached ? 0 : -1;
   const menu = (event: MouseEvent) => {
     const { left, bottom } = event.currentTarget.getBoundingClientRect();
@@ -97,8 +98,8 @@ function SessionRow({ line, shelf, shown, reached, now }: Props) {
         <button
           type="button"
           className="icon act"
-          aria-label={i18n.t("Put back")}
-          title={i18n.t("Put back")}
+          aria-label={putBackWord}
+          title={putBackWord}
           tabIndex={tab}
           onClick={() => putBack(line)}
         >
@@ -120,7 +121,7 @@ function SessionRow({ line, shelf, shown, reached, now }: Props) {
   );
 }
 
-/** Each state has its own shape. What is live is only known to be so while the server is heard. */
+/** Each state has its own shape. A live session is only known to be live while connected. */
 function Glyph({ line, unread }: { line: Line; unread: boolean }) {
   const away = useKnown(({ link }) => link.kind !== "open");
   if (line.run != null) return <span className={away ? "st hollow" : "st live"} />;
@@ -135,8 +136,8 @@ function Second({ line, shelf, now, unread }: { line: Line; shelf: Shelf; now: n
   if (line.run != null) return <Writing />;
   if (line.needs === "failed") return <span className="m a">{i18n.t("Needs you: the answer failed")}</span>;
   if (line.needs === "interrupted") return <span className="m a">{i18n.t("Needs you: interrupted")}</span>;
-  // Bold letters say nothing to who cannot see them.
-  return unread ? <span className="sr">{i18n.t("New since you last looked")}</span> : null;
+  // Screen readers do not announce bold text.
+  return unread ? <span className="sr">{i18n.t("Unread")}</span> : null;
 }
 
 function Writing() {

@@ -6,7 +6,7 @@ import { useKnown } from "../shell/use";
 import { exactClock } from "../shell/words";
 import { isVolatile } from "../storage/local";
 
-/** At the foot of the list: whether everything is saved, all the time. */
+/** The status line below the list: whether everything is saved. */
 export function SaveLine() {
   const link = useKnown(({ link }) => link.kind);
   const waiting = useKnown(({ outbox }) => outbox.filter(isPending).length);
@@ -18,15 +18,15 @@ export function SaveLine() {
       <div className="foot">
         <b>
           <CloudOff aria-hidden="true" />{" "}
-          {isVolatile() ? i18n.t("Not saved: keep this tab open") : i18n.t("Kept on this device")}
+          {isVolatile() ? i18n.t("Not saved: keep this tab open") : i18n.t("Saved on this device")}
         </b>
         <span>
           {away
             ? i18n.t(
-                "{waiting, plural, one {# message goes out when the server is back} other {# messages go out when the server is back}}",
+                "{waiting, plural, one {# message will be sent when the server is back} other {# messages will be sent when the server is back}}",
                 { waiting },
               )
-            : i18n.t("{waiting, plural, one {# message is being sent} other {# messages are being sent}}", {
+            : i18n.t("{waiting, plural, one {Sending # message…} other {Sending # messages…}}", {
                 waiting,
               })}
         </span>
@@ -47,10 +47,10 @@ export function SaveLine() {
     <div className="foot">
       <b>
         {link === "open" ? <Check aria-hidden="true" /> : <CloudOff aria-hidden="true" />}
-        {link === "open" ? i18n.t("Everything is saved") : i18n.t("Out of touch")}
+        {link === "open" ? i18n.t("Everything is saved") : i18n.t("Disconnected")}
       </b>
       {heardAt > 0 && (
-        <span className="num">{i18n.t("Last heard {time}", { time: exactClock(heardAt) })}</span>
+        <span className="num">{i18n.t("Last saved {time}", { time: exactClock(heardAt) })}</span>
       )}
     </div>
   );

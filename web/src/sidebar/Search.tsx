@@ -1,4 +1,4 @@
-// The field that looks through all sessions. What was found stands in the place of the list.
+// The search field for all sessions. Results replace the list.
 
 import { i18n } from "@lingui/core";
 import { Search as Glass, X } from "lucide-react";
@@ -36,7 +36,7 @@ export function SearchField({ words, setWords, goDown }: Props) {
         <button
           type="button"
           className="icon"
-          aria-label={i18n.t("Clear the search")}
+          aria-label={i18n.t("Clear search")}
           onClick={() => setWords("")}
         >
           <X aria-hidden="true" />

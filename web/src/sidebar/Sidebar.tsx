@@ -1,4 +1,4 @@
-// The sessions, at the side: what is looked at, the list itself, and whether everything is saved.
+// The sidebar: views, the list of sessions, and the save status.
 
 import { i18n } from "@lingui/core";
 import { Plus, Settings } from "lucide-react";

@@ -1,4 +1,4 @@
-// New sessions that the server does not know yet and something was written in: nothing that was written is out of reach.
+// Drafts and unsent messages of new sessions that exist on this device only.
 
 import { i18n } from "@lingui/core";
 import { Link } from "wouter";

@@ -1,4 +1,4 @@
-// Which part of the list is looked at: all, what is live, what waits for a person; and at the foot what was put away.
+// Views of the list: all, live, needs you; below the list, archive and trash.
 
 import { i18n } from "@lingui/core";
 import { Archive, Trash2 } from "lucide-react";
@@ -9,7 +9,7 @@ import type { View } from "../sessions/types";
 import { useKnown } from "../shell/use";
 import { countOf } from "../shell/words";
 
-/** Parts of the list that have an address. */
+/** Views with an address. */
 export const VIEWS: Readonly<Record<string, View>> = {
   "/live": { shelf: "active", state: "live" },
   "/needs-you": { shelf: "active", state: "needs_you" },
@@ -17,7 +17,7 @@ export const VIEWS: Readonly<Record<string, View>> = {
   "/trash": { shelf: "trash" },
 };
 
-/** Looks at something else; what was selected was selected there. */
+/** Changes the view and clears the selection. */
 export function show(view: View): void {
   pickNone();
   look(view);
@@ -26,12 +26,12 @@ export function show(view: View): void {
 export function Views() {
   const view = useLists(({ view }) => view);
   const { live, needs_you } = useLists(({ happening }) => happening);
-  // Out of touch, nobody knows what is still live.
+  // Without a connection, the number of live sessions is unknown.
   const away = useKnown(({ link }) => link.kind === "away");
   const { shelf: _, state, ...narrow } = view;
   const active = view.shelf === "active";
   return (
-    <div className="seg" role="group" aria-label={i18n.t("Which sessions")}>
+    <div className="seg" role="group" aria-label={i18n.t("Filter sessions")}>
       <button
         type="button"
         aria-pressed={active && state === undefined}

@@ -1,4 +1,4 @@
-// What the list does by keyboard, for the sheet of shortcuts: the list hears these itself, where its focus is.
+// Keys of the list, for the shortcuts page. The list handles them itself while it has the focus.
 
 import { i18n } from "@lingui/core";
 
@@ -21,9 +21,9 @@ export const IN_THE_LIST: readonly Command[] = [
   local("ArrowUp", () => i18n.t("Previous session in the list")),
   local("Enter", () => i18n.t("Open")),
   local("p", () => i18n.t("Pin or unpin")),
-  local("x", () => i18n.t("Archive, or put back")),
+  local("x", () => i18n.t("Archive or restore")),
   local("m", () => i18n.t("Move to project")),
   local("Delete", () => i18n.t("Move to trash")),
   local("Space", () => i18n.t("Select")),
-  local("Shift+F10", () => i18n.t("Menu of the session")),
+  local("Shift+F10", () => i18n.t("Session menu")),
 ];

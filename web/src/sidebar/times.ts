@@ -1,4 +1,4 @@
-// Days as the list tells them. Server times are microseconds since 1970.
+// Formats days for the list. Server times are microseconds since 1970.
 
 import { i18n } from "@lingui/core";
 
@@ -9,21 +9,21 @@ export function dayOf(micros: number): string {
   return format.format(micros / 1_000);
 }
 
-/** A day and a time, for what happened once. */
+/** Formats a date and time. */
 export function momentOf(micros: number): string {
   const options = { dateStyle: "medium", timeStyle: "short" } as const;
   return new Intl.DateTimeFormat(i18n.locales ?? i18n.locale, options).format(micros / 1_000);
 }
 
-/** Whole days until something in the trash is erased. */
+/** Returns the whole days until a session in the trash is deleted. */
 export function daysLeft(trashedAt: number, days: number, now: number): number {
   return Math.max(0, Math.ceil((trashedAt / 1_000 + days * DAY - now) / DAY));
 }
 
-/** How long it stays in the trash, which is kept for so many days; 0 is until it is erased by hand. */
+/** Returns how long a session stays in the trash. `days` is the retention; 0 is forever. */
 export function trashWords(trashedAt: number, days: number, now: number): string {
-  if (days === 0) return i18n.t("Kept until you erase it");
+  if (days === 0) return i18n.t("Kept until deleted");
   const left = daysLeft(trashedAt, days, now);
-  if (left === 0) return i18n.t("Erased within the day");
+  if (left === 0) return i18n.t("Deleted within a day");
   return i18n.t("{left, plural, one {# day left} other {# days left}}", { left });
 }

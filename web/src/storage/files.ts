@@ -15,6 +15,7 @@ export interface Upload {
   sent: number;
   /** The blob that a message refers to, once the upload is complete. */
   blob?: string;
+  /** The code of the error that ended the upload. */
   problem?: string;
 }
 

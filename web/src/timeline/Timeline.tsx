@@ -1,4 +1,4 @@
-// What happened in a session, from its log, newest first: who did what, on which device, and what went wrong.
+// The timeline of a session: its log entries as sentences, newest first.
 
 import { i18n } from "@lingui/core";
 import { ArrowLeft } from "lucide-react";
@@ -40,24 +40,24 @@ export default function Timeline({ session }: { session: string }) {
   const days = useMemo(() => byDay(linesOf(entries ?? [], filter), dayOf), [entries, filter]);
   const filters: [Filter, string][] = [
     ["all", i18n.t("All")],
-    ["people", i18n.t("What people did")],
-    ["trouble", i18n.t("Trouble")],
+    ["people", i18n.t("User actions")],
+    ["trouble", i18n.t("Problems")],
   ];
   return (
     <div className="settings timeline">
       <header className="head">
-        <Link href={`/s/${session}`} className="icon" aria-label={i18n.t("Back to the conversation")}>
+        <Link href={`/s/${session}`} className="icon" aria-label={i18n.t("Back to session")}>
           <ArrowLeft aria-hidden="true" />
         </Link>
         <h1 className="grow clip">
           {i18n.t("Timeline of {title}", { title: title ?? i18n.t("this session") })}
         </h1>
         <button type="button" className="btn" disabled={doing.busy} onClick={() => void read(null)}>
-          {i18n.t("Read again")}
+          {i18n.t("Refresh")}
         </button>
       </header>
       <div className="subject">
-        <div className="kinds" role="radiogroup" aria-label={i18n.t("What is shown")}>
+        <div className="kinds" role="radiogroup" aria-label={i18n.t("Filter events")}>
           {filters.map(([value, name]) => (
             <label key={value} className="badge">
               <input
@@ -70,12 +70,12 @@ export default function Timeline({ session }: { session: string }) {
             </label>
           ))}
         </div>
-        {entries === undefined && doing.busy && <p className="dim">{i18n.t("Reading…")}</p>}
+        {entries === undefined && doing.busy && <p className="dim">{i18n.t("Loading…")}</p>}
         {entries !== undefined && days.length === 0 && (
           <p className="dim">
             {next === null
-              ? i18n.t("Nothing of that kind happened here.")
-              : i18n.t("Nothing of that kind so far.")}
+              ? i18n.t("No events of this type.")
+              : i18n.t("No events of this type so far. Show earlier events to look further back.")}
           </p>
         )}
         {days.map(([day, lines]) => (

@@ -1,8 +1,8 @@
-// The log as lines to read, newest first and by day.
+// Log entries as readable lines, newest first, grouped by day.
 
 import { sentence, tookUp, type About, type Sentence } from "./sentences";
 
-/** One entry as the server tells it here; streamed text comes as one with where it ends. */
+/** One entry of the log. The server merges streamed text into one entry and names its end. */
 export interface Logged {
   seq: number;
   time: number;
@@ -28,8 +28,8 @@ const SHOWN: Record<Filter, readonly About[]> = {
 };
 
 /**
- * Entries, newest first, as lines. Where the epoch changes another writer took the session up: that stands below the first
- * entry that it wrote. The oldest entry of a page says nothing of that, because what came before it is not here.
+ * Converts entries, newest first, to lines. Adds a line below the first entry of each epoch, because a new writer opened
+ * the session there. The oldest entry of a page gets none: the entry before it is not loaded.
  */
 export function linesOf(entries: readonly Logged[], filter: Filter): Line[] {
   const lines = entries.flatMap(({ seq, time, epoch, until_time, event }, at): Line[] => {
@@ -47,7 +47,7 @@ export function linesOf(entries: readonly Logged[], filter: Filter): Line[] {
   return lines.filter(({ about }) => SHOWN[filter].includes(about));
 }
 
-/** Lines by the day on which they happened, as that day is called. */
+/** Groups lines by day, with the name of each day. */
 export function byDay(lines: readonly Line[], dayOf: (micros: number) => string): [string, Line[]][] {
   const days: [string, Line[]][] = [];
   for (const line of lines) {

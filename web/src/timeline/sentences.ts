@@ -1,4 +1,4 @@
-// Every kind of event as a sentence. A kind that is not here was written by a newer version.
+// One sentence per kind of event. Unknown kinds come from a newer version.
 
 import { i18n } from "@lingui/core";
 
@@ -8,19 +8,19 @@ import type { DeliveryOutcome, Event, EventOf, InterruptReason, Message, RunEnd 
 import { variant } from "../log/variants";
 import { countOf, newerWords } from "../shell/words";
 
-/** Who or what an entry is about: what filters go by. */
+/** The subject of an entry, used by filters. */
 export type About = "person" | "agent" | "server" | "trouble";
 
 export interface Sentence {
   about: About;
   words: string;
-  /** Somebody's own words, beside it. */
+  /** The text of a message, shown below the sentence. */
   quote?: string;
-  /** Which of the person's devices did it. */
+  /** The user's device. */
   device?: string;
 }
 
-/** Streamed text as the server tells of it here: how much, not what. */
+/** Streamed text: its size, without its content. */
 export interface Streamed {
   run: number;
   entries: number;
@@ -37,7 +37,7 @@ const agent = (words: string): Sentence => ({ about: "agent", words });
 const server = (words: string): Sentence => ({ about: "server", words });
 const trouble = (words: string): Sentence => ({ about: "trouble", words });
 
-/** Somebody's message, and where it was written. */
+/** Adds a message's text and device to a sentence. */
 function by(words: string, message: Message): Sentence {
   return {
     ...person(words),
@@ -48,78 +48,71 @@ function by(words: string, message: Message): Sentence {
 
 const SENTENCES: Sentences = {
   session_created: ({ title }) =>
-    person(
-      title == null ? i18n.t("The session began.") : i18n.t("The session began as “{title}”.", { title }),
-    ),
-  session_branched: () => person(i18n.t("The session began as a branch of another one.")),
+    person(title == null ? i18n.t("Session created.") : i18n.t("Session created as “{title}”.", { title })),
+  session_branched: () => person(i18n.t("Session created as a branch of another session.")),
   session_renamed: ({ title }) => person(i18n.t("You named the session “{title}”.", { title })),
   title_generated: ({ title }) => agent(i18n.t("The agent suggested the name “{title}”.", { title })),
   flag_set: ({ flag, on }) => flagWords(flag, on),
   tags_set: ({ tags }) =>
     person(
       tags.length === 0
-        ? i18n.t("You took all tags away.")
-        : i18n.t("You tagged the session {tags}.", { tags: tags.join(", ") }),
+        ? i18n.t("You removed all tags.")
+        : i18n.t("You set the tags to {tags}.", { tags: tags.join(", ") }),
     ),
   project_set: ({ project }) =>
     person(
       project == null
-        ? i18n.t("You took the session out of its project.")
-        : i18n.t("You put the session in a project."),
+        ? i18n.t("You removed the session from its project.")
+        : i18n.t("You moved the session to a project."),
     ),
-  id_added: () => server(i18n.t("Another address leads here from now on.")),
-  id_removed: () => server(i18n.t("An address no longer leads here.")),
+  id_added: () => server(i18n.t("Session address added.")),
+  id_removed: () => server(i18n.t("Session address removed.")),
   message_posted: ({ message, mode }) => by(postedWords(mode), message),
-  queued_edited: ({ message }) => by(i18n.t("You changed a waiting message."), message),
-  queued_removed: () => person(i18n.t("You took a waiting message back.")),
+  queued_edited: ({ message }) => by(i18n.t("You edited a queued message."), message),
+  queued_removed: () => person(i18n.t("You removed a queued message.")),
   queue_paused: () =>
     person(
-      i18n.t("You stopped. Waiting messages are paused, and an interrupted answer won't resume by itself."),
+      i18n.t(
+        "You pressed Stop. Queued messages are paused, and an interrupted answer won't resume automatically.",
+      ),
     ),
-  queue_resumed: () => person(i18n.t("You resumed the waiting messages.")),
-  message_steered: () => person(i18n.t("A message went into the running answer.")),
-  message_edited: ({ message }) => by(i18n.t("You said a message differently."), message),
-  turns_undone: () => person(i18n.t("You took turns back. They stay in History.")),
-  turns_put_back: () => person(i18n.t("You put back what was taken back last.")),
-  session_cleared: () => person(i18n.t("You cleared the session. What was there stays in History.")),
+  queue_resumed: () => person(i18n.t("You resumed the queue.")),
+  message_steered: () => person(i18n.t("A message was added to the running answer.")),
+  message_edited: ({ message }) => by(i18n.t("You edited a message."), message),
+  turns_undone: () => person(i18n.t("You undid one or more turns. They stay in History.")),
+  turns_put_back: () => person(i18n.t("You redid the last undone turns.")),
+  session_cleared: () => person(i18n.t("You cleared the session. Its turns stay in History.")),
   answer_chosen: () => person(i18n.t("You chose another version of an answer.")),
   run_started: ({ cause }) => startedWords(cause),
-  step_started: ({ step }) =>
-    agent(i18n.t("The agent asked the model, step {step}.", { step: countOf(step) })),
+  step_started: ({ step }) => agent(i18n.t("Model request, step {step}.", { step: countOf(step) })),
   text_added: ({ text }) => agent(writtenWords(1, text.length)),
   reasoning_added: ({ text }) => agent(writtenWords(1, text.length)),
-  call_drafted: ({ tool }) => agent(i18n.t("The agent prepared to use {tool}.", { tool })),
-  call_asked: ({ tool }) => agent(i18n.t("The agent used {tool}.", { tool })),
+  call_drafted: ({ tool }) => agent(i18n.t("The agent is preparing to call {tool}.", { tool })),
+  call_asked: ({ tool }) => agent(i18n.t("The agent called {tool}.", { tool })),
   call_finished: ({ outcome }) =>
     outcome.status === "error"
-      ? trouble(i18n.t("The tool answered with an error."))
-      : agent(i18n.t("The tool answered.")),
-  usage_reported: ({ usage }) =>
-    agent(i18n.t("The model read {read} tokens and wrote {wrote}.", countsOf(usage))),
+      ? trouble(i18n.t("The tool returned an error."))
+      : agent(i18n.t("The tool returned a result.")),
+  usage_reported: ({ usage }) => agent(i18n.t("{read} tokens in, {wrote} out.", countsOf(usage))),
   request_billed: ({ purpose, usage }) =>
     agent(
       purpose === "title"
-        ? i18n.t("The model was asked for a title. It read {read} tokens and wrote {wrote}.", countsOf(usage))
-        : i18n.t(
-            "The model was asked for a summary. It read {read} tokens and wrote {wrote}.",
-            countsOf(usage),
-          ),
+        ? i18n.t("Title request: {read} tokens in, {wrote} out.", countsOf(usage))
+        : i18n.t("Summary request: {read} tokens in, {wrote} out.", countsOf(usage)),
     ),
   provider_part_added: () => agent(i18n.t("The provider attached data for later requests.")),
   retry_scheduled: ({ reason, wait_ms }) => trouble(retryWords(reason, Math.ceil(wait_ms / 1000))),
   run_ended: ({ end }) => endedWords(end),
   recovery_attempted: ({ attempts }) =>
-    trouble(
-      i18n.t("The server looked for more of the output, time {attempts}.", { attempts: countOf(attempts) }),
-    ),
+    trouble(i18n.t("Recovery attempt {attempts}.", { attempts: countOf(attempts) })),
   recovery_settled: ({ outcome }) =>
     trouble(
       outcome === "recovered"
-        ? i18n.t("The output was recovered from the journal.")
-        : i18n.t("No more of the output is there to recover. What could be read is kept."),
+        ? i18n.t("The output was recovered.")
+        : i18n.t("No more output could be recovered. Everything recovered so far is saved."),
     ),
   context_compacted: () =>
-    agent(i18n.t("The agent reads a summary of older turns from now on. You still see it all.")),
+    agent(i18n.t("The agent now sees a summary of older turns. You still see the full text.")),
   entries_set_aside: ({ count }) =>
     trouble(
       i18n.t(
@@ -127,34 +120,34 @@ const SENTENCES: Sentences = {
         { count },
       ),
     ),
-  resume_marked: () => server(i18n.t("The next turn is told of the interruption.")),
-  resume_cleared: () => server(i18n.t("The interruption need not be told any more.")),
+  resume_marked: () => server(i18n.t("The model will be told about the interruption.")),
+  resume_cleared: () => server(i18n.t("Interruption notice cleared.")),
   memory_owner_set: ({ owner }) =>
     server(
       owner == null
-        ? i18n.t("Nothing is taken into memory from now on.")
-        : i18n.t("What is completed from now on goes to the memory {owner}.", { owner }),
+        ? i18n.t("Memory turned off for this session.")
+        : i18n.t("Completed turns are now saved to the memory {owner}.", { owner }),
     ),
-  memory_reassigned: ({ to }) => server(i18n.t("Turns that wait for memory go to {to}.", { to })),
-  memory_commit_started: () => server(i18n.t("The agent began to take turns into memory.")),
-  memory_commit_accepted: () => server(i18n.t("The memory took the turns and works on them.")),
+  memory_reassigned: ({ to }) => server(i18n.t("Turns pending for memory were reassigned to {to}.", { to })),
+  memory_commit_started: () => server(i18n.t("Saving turns to memory started.")),
+  memory_commit_accepted: () => server(i18n.t("The memory accepted the turns and is processing them.")),
   memory_commit_ended: ({ outcome }) => {
-    if (outcome === "done") return server(i18n.t("The turns are in memory."));
+    if (outcome === "done") return server(i18n.t("The turns were saved to memory."));
     const error = variant(outcome, "failed")?.error;
     return trouble(
       error === undefined
-        ? i18n.t("The turns are not in memory yet. They wait in the journal.")
-        : i18n.t("The turns are not in memory yet: {error}. They wait in the journal.", { error }),
+        ? i18n.t("Couldn't save the turns to memory. They remain pending.")
+        : i18n.t("Couldn't save the turns to memory: {error}. They remain pending.", { error }),
     );
   },
   delivery_owed: ({ to }) =>
-    server(i18n.t("The answer goes to the chat with {who}.", { who: to.sender ?? to.peer })),
+    server(i18n.t("The answer will be sent to the chat with {who}.", { who: to.sender ?? to.peer })),
   delivery_attempted: ({ part }) =>
-    server(i18n.t("Message {part} of the answer goes out.", { part: countOf(part + 1) })),
-  delivery_unsent: () => trouble(i18n.t("It was not sent yet; the platform did not take it.")),
+    server(i18n.t("Sending message {part} of the answer.", { part: countOf(part + 1) })),
+  delivery_unsent: () => trouble(i18n.t("Not sent yet: the platform didn't accept the message.")),
   part_delivered: ({ part }) =>
-    server(i18n.t("Message {part} of the answer arrived.", { part: countOf(part + 1) })),
-  chat_notified: () => server(i18n.t("The chat was told that the answer resumes.")),
+    server(i18n.t("Message {part} of the answer was delivered.", { part: countOf(part + 1) })),
+  chat_notified: () => server(i18n.t("The chat was notified that the answer resumes.")),
   delivery_ended: ({ outcome }) => deliveredWords(outcome),
 };
 
@@ -163,12 +156,10 @@ function flagWords(flag: EventOf<"flag_set">["flag"], on: boolean): Sentence {
     case "pinned":
       return person(on ? i18n.t("You pinned the session.") : i18n.t("You unpinned the session."));
     case "archived":
-      return person(
-        on ? i18n.t("You archived the session.") : i18n.t("You took the session out of the archive."),
-      );
+      return person(on ? i18n.t("You archived the session.") : i18n.t("You unarchived the session."));
     case "trashed":
       return person(
-        on ? i18n.t("You moved the session to the trash.") : i18n.t("You took the session out of the trash."),
+        on ? i18n.t("You moved the session to trash.") : i18n.t("You restored the session from trash."),
       );
     default:
       return unknown();
@@ -183,13 +174,13 @@ function postedWords(mode: EventOf<"message_posted">["mode"]): string {
 function startedWords(cause: EventOf<"run_started">["cause"]): Sentence {
   switch (cause) {
     case "retry":
-      return agent(i18n.t("The agent began another answer, as you asked."));
+      return agent(i18n.t("The agent retried the answer at your request."));
     case "continue":
-      return agent(i18n.t("The agent went on with the answer, as you asked."));
+      return agent(i18n.t("The agent continued the answer at your request."));
     case "resume":
-      return trouble(i18n.t("The agent went on by itself where it was interrupted."));
+      return trouble(i18n.t("The agent resumed the interrupted answer automatically."));
     default:
-      return agent(i18n.t("The agent began to answer."));
+      return agent(i18n.t("The agent started answering."));
   }
 }
 
@@ -197,9 +188,7 @@ function endedWords(end: RunEnd): Sentence {
   if (end === "completed") return agent(i18n.t("The answer is complete."));
   const failed = variant(end, "failed");
   if (failed !== undefined)
-    return trouble(
-      i18n.t("The answer could not be finished: {error}", { error: withoutContinue(failed.error) }),
-    );
+    return trouble(i18n.t("The answer failed: {error}", { error: withoutContinue(failed.error) }));
   const stopped = variant(end, "stopped");
   if (stopped !== undefined) {
     const { by_message, device } = stopped;
@@ -216,29 +205,39 @@ function endedWords(end: RunEnd): Sentence {
   }
   const interrupted = variant(end, "interrupted");
   if (interrupted !== undefined) return trouble(interruptedWords(interrupted.reason));
-  return server(i18n.t("The answer ended in a way this version does not know."));
+  return server(i18n.t("The answer ended. Reload the page to show why."));
 }
 
 function interruptedWords(reason: InterruptReason): string {
   switch (reason) {
     case "crash":
-      return i18n.t("The answer was interrupted: the server stopped unexpectedly. What was written is kept.");
+      return i18n.t(
+        "The answer was interrupted: the server stopped unexpectedly. Everything written so far is saved.",
+      );
     case "shutdown_timeout":
-      return i18n.t("The answer was interrupted: the server was shut down. What was written is kept.");
+      return i18n.t(
+        "The answer was interrupted: the server was shut down. Everything written so far is saved.",
+      );
     case "restart_timeout":
-      return i18n.t("The answer was interrupted: the server was restarted. What was written is kept.");
+      return i18n.t(
+        "The answer was interrupted: the server was restarted. Everything written so far is saved.",
+      );
     case "spool_full":
-      return i18n.t("The answer was interrupted: the storage was unavailable. What was written is kept.");
+      return i18n.t(
+        "The answer was interrupted: the storage was unavailable. Everything written so far is saved.",
+      );
     case "lost_node":
-      return i18n.t("The answer was interrupted: the server running it was lost. What was written is kept.");
+      return i18n.t(
+        "The answer was interrupted: the server running it was lost. Everything written so far is saved.",
+      );
     default:
-      return i18n.t("The answer was interrupted. What was written is kept.");
+      return i18n.t("The answer was interrupted. Everything written so far is saved.");
   }
 }
 
 function writtenWords(entries: number, characters: number): string {
   return i18n.t(
-    "The agent wrote {characters} characters, kept in {entries, plural, one {# entry} other {# entries}}.",
+    "The agent wrote {characters} characters, saved in {entries, plural, one {# entry} other {# entries}}.",
     {
       characters: countOf(characters),
       entries,
@@ -246,14 +245,14 @@ function writtenWords(entries: number, characters: number): string {
   );
 }
 
-/** The sentence of an event, whatever it is. */
+/** Returns the sentence of any event. */
 export function sentence(event: object): Sentence {
   const [kind, said] = Object.entries(event)[0] ?? ["", undefined];
   if (kind === "streamed") {
     const { entries, characters } = said as Streamed;
     return agent(writtenWords(entries, characters));
   }
-  // Only what is ours: an event of a newer version may be called as what every object has.
+  // Own properties only: an unknown kind may have the name of an inherited one, such as `constructor`.
   if (!Object.hasOwn(SENTENCES, kind)) return unknown();
   const tell = SENTENCES[kind as Kind] as (said: unknown) => Sentence;
   return tell(said);
@@ -267,20 +266,20 @@ function unknown(): Sentence {
   return server(newerWords());
 }
 
-/** That another writer took the session up. */
+/** Returns the sentence for a new writer of the session. */
 export function tookUp(writer: number): string {
-  return i18n.t("The server took the session up again (writer {writer}).", { writer });
+  return i18n.t("Session reopened by writer {writer}.", { writer });
 }
 
 function deliveredWords(outcome: DeliveryOutcome): Sentence {
-  if (outcome === "delivered") return server(i18n.t("The answer arrived in its chat."));
+  if (outcome === "delivered") return server(i18n.t("The answer was delivered to its chat."));
   if (outcome === "doubtful")
-    return trouble(i18n.t("It is not known whether the answer arrived in its chat; it was repeated."));
+    return trouble(i18n.t("The answer may not have reached its chat. It was sent three times."));
   const refused = variant(outcome, "refused");
   if (refused !== undefined)
-    return trouble(i18n.t("The platform refused the answer: {reason}", { reason: refused.reason }));
+    return trouble(i18n.t("The platform rejected the answer: {reason}", { reason: refused.reason }));
   const withdrawn = variant(outcome, "withdrawn");
   if (withdrawn !== undefined)
-    return server(i18n.t("The answer was not sent on: {reason}", { reason: withdrawn.reason }));
-  return server(i18n.t("The delivery ended in a way this version does not know."));
+    return server(i18n.t("The answer was not sent to the chat: {reason}", { reason: withdrawn.reason }));
+  return server(i18n.t("The outcome of the delivery is unknown. Reload the page to show it."));
 }

@@ -14,43 +14,40 @@ const message = { text: "count the herons", attachments: [] };
 
 /** One of every kind, with what is told of it. */
 const TOLD: Record<string, [said: object, words: string]> = {
-  session_created: [{ id: "1", title: "Herons" }, "The session began as “Herons”."],
-  session_branched: [{ id: "1", from: "2", at: 3 }, "The session began as a branch of another one."],
+  session_created: [{ id: "1", title: "Herons" }, "Session created as “Herons”."],
+  session_branched: [{ id: "1", from: "2", at: 3 }, "Session created as a branch of another session."],
   session_renamed: [{ title: "Terns" }, "You named the session “Terns”."],
   title_generated: [{ title: "Terns" }, "The agent suggested the name “Terns”."],
   flag_set: [{ flag: "pinned", on: true }, "You pinned the session."],
-  tags_set: [{ tags: ["lake", "birds"] }, "You tagged the session lake, birds."],
-  project_set: [{ project: null }, "You took the session out of its project."],
-  id_added: [{ id: "1" }, "Another address leads here from now on."],
-  id_removed: [{ id: "1" }, "An address no longer leads here."],
+  tags_set: [{ tags: ["lake", "birds"] }, "You set the tags to lake, birds."],
+  project_set: [{ project: null }, "You removed the session from its project."],
+  id_added: [{ id: "1" }, "Session address added."],
+  id_removed: [{ id: "1" }, "Session address removed."],
   message_posted: [{ message, mode: "queue" }, "You sent a message."],
-  queued_edited: [{ message, turn: 1 }, "You changed a waiting message."],
-  queued_removed: [{ turn: 1 }, "You took a waiting message back."],
+  queued_edited: [{ message, turn: 1 }, "You edited a queued message."],
+  queued_removed: [{ turn: 1 }, "You removed a queued message."],
   queue_paused: [
     {},
-    "You stopped. Waiting messages are paused, and an interrupted answer won't resume by itself.",
+    "You pressed Stop. Queued messages are paused, and an interrupted answer won't resume automatically.",
   ],
-  queue_resumed: [{}, "You resumed the waiting messages."],
-  message_steered: [{ run: 1, turn: 2 }, "A message went into the running answer."],
-  message_edited: [{ message, turn: 1 }, "You said a message differently."],
-  turns_undone: [{ from: 1 }, "You took turns back. They stay in History."],
-  turns_put_back: [{ from: 1 }, "You put back what was taken back last."],
-  session_cleared: [{}, "You cleared the session. What was there stays in History."],
+  queue_resumed: [{}, "You resumed the queue."],
+  message_steered: [{ run: 1, turn: 2 }, "A message was added to the running answer."],
+  message_edited: [{ message, turn: 1 }, "You edited a message."],
+  turns_undone: [{ from: 1 }, "You undid one or more turns. They stay in History."],
+  turns_put_back: [{ from: 1 }, "You redid the last undone turns."],
+  session_cleared: [{}, "You cleared the session. Its turns stay in History."],
   answer_chosen: [{ run: 1, turn: 1 }, "You chose another version of an answer."],
-  run_started: [{ cause: "message", turn: 1 }, "The agent began to answer."],
-  step_started: [{ run: 1, step: 2 }, "The agent asked the model, step 2."],
-  text_added: [{ run: 1, text: "heron" }, "The agent wrote 5 characters, kept in 1 entry."],
-  reasoning_added: [{ run: 1, text: "hm" }, "The agent wrote 2 characters, kept in 1 entry."],
-  call_drafted: [{ run: 1, call: 1, tool: "clock", arguments: "" }, "The agent prepared to use clock."],
-  call_asked: [{ run: 1, call: 1, tool: "clock", arguments: "{}" }, "The agent used clock."],
-  call_finished: [{ run: 1, call: 1, outcome: { status: "ok", content: "" } }, "The tool answered."],
-  usage_reported: [
-    { run: 1, usage: { input_tokens: 12, output_tokens: 3 } },
-    "The model read 12 tokens and wrote 3.",
-  ],
+  run_started: [{ cause: "message", turn: 1 }, "The agent started answering."],
+  step_started: [{ run: 1, step: 2 }, "Model request, step 2."],
+  text_added: [{ run: 1, text: "heron" }, "The agent wrote 5 characters, saved in 1 entry."],
+  reasoning_added: [{ run: 1, text: "hm" }, "The agent wrote 2 characters, saved in 1 entry."],
+  call_drafted: [{ run: 1, call: 1, tool: "clock", arguments: "" }, "The agent is preparing to call clock."],
+  call_asked: [{ run: 1, call: 1, tool: "clock", arguments: "{}" }, "The agent called clock."],
+  call_finished: [{ run: 1, call: 1, outcome: { status: "ok", content: "" } }, "The tool returned a result."],
+  usage_reported: [{ run: 1, usage: { input_tokens: 12, output_tokens: 3 } }, "12 tokens in, 3 out."],
   request_billed: [
     { run: 1, purpose: "title", usage: { input_tokens: 12, output_tokens: 3 } },
-    "The model was asked for a title. It read 12 tokens and wrote 3.",
+    "Title request: 12 tokens in, 3 out.",
   ],
   provider_part_added: [
     { run: 1, part: { wire: "messages", family: "f", kind: "thinking", data: "{}" } },
@@ -61,32 +58,32 @@ const TOLD: Record<string, [said: object, words: string]> = {
     "The provider's rate limit was reached. Retrying in 20 s.",
   ],
   run_ended: [{ run: 1, turn: 1, end: "completed" }, "The answer is complete."],
-  recovery_attempted: [{ run: 1, turn: 1, attempts: 2 }, "The server looked for more of the output, time 2."],
-  recovery_settled: [{ run: 1, turn: 1, outcome: "recovered" }, "The output was recovered from the journal."],
+  recovery_attempted: [{ run: 1, turn: 1, attempts: 2 }, "Recovery attempt 2."],
+  recovery_settled: [{ run: 1, turn: 1, outcome: "recovered" }, "The output was recovered."],
   context_compacted: [
     { summary: "birds", through: 1 },
-    "The agent reads a summary of older turns from now on. You still see it all.",
+    "The agent now sees a summary of older turns. You still see the full text.",
   ],
   entries_set_aside: [{ count: 2 }, "2 damaged entries were set aside. The rest is intact."],
-  resume_marked: [{ reason: "crash" }, "The next turn is told of the interruption."],
-  resume_cleared: [{}, "The interruption need not be told any more."],
-  memory_owner_set: [{ owner: null }, "Nothing is taken into memory from now on."],
-  memory_reassigned: [{ first: 1, last: 2, to: "notes" }, "Turns that wait for memory go to notes."],
-  memory_commit_started: [
-    { first: 1, last: 2, owner: "notes" },
-    "The agent began to take turns into memory.",
+  resume_marked: [{ reason: "crash" }, "The model will be told about the interruption."],
+  resume_cleared: [{}, "Interruption notice cleared."],
+  memory_owner_set: [{ owner: null }, "Memory turned off for this session."],
+  memory_reassigned: [
+    { first: 1, last: 2, to: "notes" },
+    "Turns pending for memory were reassigned to notes.",
   ],
-  memory_commit_accepted: [{ commit: 1, task: "t" }, "The memory took the turns and works on them."],
-  memory_commit_ended: [{ commit: 1, first: 1, last: 2, outcome: "done" }, "The turns are in memory."],
+  memory_commit_started: [{ first: 1, last: 2, owner: "notes" }, "Saving turns to memory started."],
+  memory_commit_accepted: [{ commit: 1, task: "t" }, "The memory accepted the turns and is processing them."],
+  memory_commit_ended: [{ commit: 1, first: 1, last: 2, outcome: "done" }, "The turns were saved to memory."],
   delivery_owed: [
     { turn: 1, answer: 2, to: { chat: "c", message: "m", peer: "7", sender: "Anna" } },
-    "The answer goes to the chat with Anna.",
+    "The answer will be sent to the chat with Anna.",
   ],
-  delivery_attempted: [{ answer: 2, part: 0 }, "Message 1 of the answer goes out."],
-  delivery_unsent: [{ answer: 2, part: 0 }, "It was not sent yet; the platform did not take it."],
-  part_delivered: [{ answer: 2, part: 1, receipt: "9" }, "Message 2 of the answer arrived."],
-  chat_notified: [{ answer: 2, run: 3 }, "The chat was told that the answer resumes."],
-  delivery_ended: [{ answer: 2, outcome: "delivered" }, "The answer arrived in its chat."],
+  delivery_attempted: [{ answer: 2, part: 0 }, "Sending message 1 of the answer."],
+  delivery_unsent: [{ answer: 2, part: 0 }, "Not sent yet: the platform didn't accept the message."],
+  part_delivered: [{ answer: 2, part: 1, receipt: "9" }, "Message 2 of the answer was delivered."],
+  chat_notified: [{ answer: 2, run: 3 }, "The chat was notified that the answer resumes."],
+  delivery_ended: [{ answer: 2, outcome: "delivered" }, "The answer was delivered to its chat."],
 };
 
 describe("every kind of event that the server describes", () => {
@@ -110,11 +107,11 @@ test("how a run ended", () => {
   expect(ended({ stopped: { by_message: true } }).words).toBe("Your next message stopped the answer.");
   expect(ended({ failed: { error: "no credit" } })).toEqual({
     about: "trouble",
-    words: "The answer could not be finished: no credit",
+    words: "The answer failed: no credit",
   });
   const advice = { failed: { error: "Cut off. Everything above is kept; Continue tries again." } };
   expect(ended(advice)).toMatchObject({
-    words: "The answer could not be finished: Cut off. Everything above is kept.",
+    words: "The answer failed: Cut off. Everything above is kept.",
   });
   expect(ended({ output_limit: { tokens: 1024 } })).toEqual({
     about: "agent",
@@ -131,7 +128,7 @@ test("how a run ended", () => {
   for (const [reason, words] of reasons)
     expect(ended({ interrupted: { reason } })).toEqual({
       about: "trouble",
-      words: `The answer was interrupted${words}. What was written is kept.`,
+      words: `The answer was interrupted${words}. Everything written so far is saved.`,
     });
 });
 
@@ -164,7 +161,7 @@ test("a message is told with its words and its device", () => {
 
 test("streamed text is one line, and what is not known is said to be of a newer version", () => {
   expect(sentence({ streamed: { run: 1, entries: 3, characters: 1200 } }).words).toMatch(
-    /^The agent wrote 1.?200 characters, kept in 3 entries\.$/,
+    /^The agent wrote 1.?200 characters, saved in 3 entries\.$/,
   );
   for (const event of [{ feather_found: {} }, { constructor: {} }, {}])
     expect(sentence(event).words).toBe(UNKNOWN);
@@ -185,10 +182,10 @@ const LOG = [
 
 test("another writer is told of below the first entry that it wrote", () => {
   expect(linesOf(LOG, "all").map(({ words }) => words)).toEqual([
-    "The agent went on by itself where it was interrupted.",
-    "The answer was interrupted: the server stopped unexpectedly. What was written is kept.",
-    "The server took the session up again (writer 3).",
-    "The agent began to answer.",
+    "The agent resumed the interrupted answer automatically.",
+    "The answer was interrupted: the server stopped unexpectedly. Everything written so far is saved.",
+    "Session reopened by writer 3.",
+    "The agent started answering.",
     "You sent a message.",
   ]);
 });

@@ -5,6 +5,7 @@ import { createCompiledCatalog, extractFromFileWithBabel } from "@lingui/cli/api
 import { formatter } from "@lingui/format-po";
 import { beforeAll, describe, expect, it } from "vitest";
 
+import { compile, needsCatalogue } from "./compile";
 import { maySpeak, unspoken } from "./unspoken";
 
 const SOURCE = join(import.meta.dirname, "..");
@@ -73,6 +74,17 @@ describe("catalogues", () => {
 
   it.each(LANGUAGES)("hold nothing that the source no longer says: %s", (language) => {
     expect([...(catalogues.get(language)?.keys() ?? [])].filter((id) => !named.has(id))).toEqual([]);
+  });
+
+  it("leave out what the page compiles to the same", () => {
+    const plain = [...named].filter((text) => !needsCatalogue(text));
+    const { source, errors } = createCompiledCatalog("en", Object.fromEntries(plain.entries()), {
+      namespace: "json",
+    });
+    expect(errors).toEqual([]);
+    const compiled = (JSON.parse(source) as { messages: Record<number, unknown> }).messages;
+    expect(plain.length).toBeGreaterThan(500);
+    expect(plain.map(compile)).toEqual(plain.map((_, at) => compiled[at]));
   });
 
   it("have the same places in every language", () => {

@@ -1,4 +1,4 @@
-// Tests speak English, from the messages themselves.
+// Activates English in tests: each message is its own text.
 
 import { i18n } from "@lingui/core";
 

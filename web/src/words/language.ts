@@ -1,14 +1,15 @@
-// Which language the page speaks: chosen on this device, or the first of the browser's that there is. English is part of the
-// page; another is fetched alone, before anything is drawn.
+// The language of the page: chosen on this device, or the first supported one of the browser's. English is part of the
+// page; another language is fetched before the first render.
 
 import { i18n, type Messages } from "@lingui/core";
 
 import { read, tryWrite } from "../storage/local";
+import { compile } from "./compile";
 import { messages as english } from "./en.po";
 
 const PLACE = "language";
 
-/** Languages by their codes, each by its own name. */
+/** Language codes and the languages' own names. */
 export const LANGUAGES = { en: "English", de: "Deutsch" } as const;
 export type Language = keyof typeof LANGUAGES;
 
@@ -25,26 +26,25 @@ function base(tag: string): string {
   return tag.toLowerCase().split("-")[0] ?? "";
 }
 
-/** The language for what was chosen here and what the browser asks for. */
+/** Returns the saved language if it is supported, or else the first supported one of `wanted`. */
 export function choose(kept: string | null, wanted: readonly string[]): Language {
   if (isLanguage(kept)) return kept;
   return wanted.map(base).find(isLanguage) ?? "en";
 }
 
-/** The browser's own form of a language, for how it writes times and numbers: `en-GB` of `en`. */
+/** Returns the browser's regional variant, such as `en-GB`, for formatting times and numbers. */
 export function regional(language: string, wanted: readonly string[]): string {
   return wanted.find((tag) => base(tag) === language) ?? language;
 }
 
-/** The language that the page speaks. */
+/** Returns the language of the page. */
 export function language(): Language {
   return isLanguage(i18n.locale) ? i18n.locale : "en";
 }
 
-/** Loads the language of the page. It is English until then, and stays so when the other cannot be fetched. */
+/** Loads the language of the page. English is used until then, and if the fetch fails. */
 export async function speak(): Promise<void> {
-  // An English message without a place for a value is its own name, and is in no catalogue.
-  if (import.meta.env.PROD) i18n.setMessagesCompiler((text) => [text]);
+  if (import.meta.env.PROD) i18n.setMessagesCompiler(compile);
   activate("en", english);
   const language = choose(read(PLACE), navigator.languages);
   if (language === "en") return;
@@ -62,8 +62,8 @@ function activate(language: Language, messages: Messages): void {
 }
 
 /**
- * Changes the language of this device. The page is read anew: what was typed is kept. One that was chosen before and could not
- * be fetched is not tried again and again.
+ * Changes the language of this device and reloads the page; drafts are saved. Does not reload for a language that was
+ * already chosen but failed to load.
  */
 export function setLanguage(chosen: Language): void {
   const before = read(PLACE);

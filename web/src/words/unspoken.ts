@@ -1,19 +1,19 @@
-// Finds words for people that do not go through the catalogues. Used by a test alone.
+// Finds user-visible text that bypasses the catalogues. Used by a test only.
 
 import ts from "typescript";
 
-/** Attributes that people read or hear. */
+/** Attributes that users see or hear. */
 const READ = new Set(["aria-label", "aria-description", "title", "placeholder", "alt", "label"]);
-/** Functions that are given words, and which of their arguments. */
+/** Functions that take text, with the index of that argument. */
 const TOLD: Record<string, number> = { announce: 0, attempt: 0, why: 1 };
 const LETTERS = /\p{L}{2}/u;
 
-/** Whether a file is worth the reading. */
+/** Whether a file may contain user-visible text. */
 export function maySpeak(code: string): boolean {
   return /<\/|\/>|\b(announce|attempt|why)\(/.test(code);
 }
 
-/** Each word as `file:line: text`. */
+/** Returns each finding as `file:line: text`. */
 export function unspoken(name: string, code: string): string[] {
   const found: string[] = [];
   const file = ts.createSourceFile(name, code, ts.ScriptTarget.Latest, true, ts.ScriptKind.TSX);
@@ -22,7 +22,7 @@ export function unspoken(name: string, code: string): string[] {
     const { line } = file.getLineAndCharacterOfPosition(node.getStart());
     found.push(`${name}:${line + 1}: ${text}`);
   };
-  /** Texts that an expression may come to. */
+  /** Adds the texts that an expression may evaluate to. */
   const texts = (node: ts.Node | undefined): void => {
     if (node === undefined) return;
     if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) add(node, node.text);
