@@ -1,4 +1,4 @@
-# The menu. `just` lists it; recipes that need logic live in `crates/xtask`.
+# `just` lists the recipes. Recipes that need logic live in `crates/xtask`.
 
 _menu:
     @just --list --unsorted
@@ -7,35 +7,35 @@ _menu:
 fmt:
     cargo fmt --all
 
-# Clippy over every target, warnings are errors.
+# Lint every target; warnings are errors.
 lint:
     cargo clippy --workspace --all-targets -- -D warnings
 
-# Every test once.
+# Run every test once.
 test *ARGS: tests
     "${CARGO_TARGET_DIR:-target}/debug/with-postgres" cargo nextest run --workspace {{ARGS}}
 
-# House rules: format, clippy, rustdoc, dependencies, tidy tests; one line a figure, verdict last.
+# Check format, lints, rustdoc, dependencies and house rules.
 house:
     cargo run -q -p xtask -- house
 
-# Each rule of `docs/contract.md` with its tests, then runs them; `--bite` proves that planted bugs turn them red.
+# List each rule of `docs/contract.md` with its tests and run them; `--bite` checks that planted bugs turn them red.
 contract *ARGS: tests
     "${CARGO_TARGET_DIR:-target}/debug/with-postgres" cargo run -q -p xtask -- contract {{ARGS}}
 
-# Every test and what the tests start, built once with the same features.
+# Build every test, and the programs that tests start, with the same features.
 tests:
     cargo test -q --workspace --no-run
 
-# Kill the process and cut the power at every named point, reopen, verify.
+# Kill the process and cut the power at every named point, then reopen and verify.
 crash *ARGS:
     cargo run -q --release -p testkit --bin crash -- {{ARGS}}
 
-# One process that is never restarted, between failing disks, clocks and readers: afterwards it is as it was.
+# Run one process through failing disks, clocks and readers without a restart, and check that it recovers.
 longlife *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/longlife" {{ARGS}}
 
-# Race the operations of one session under load and check every state that was seen.
+# Race the operations of one session under load and check every observed state.
 races *ARGS:
     cargo run -q --release -p testkit --bin races -- {{ARGS}}
 
@@ -56,114 +56,118 @@ providers-docs: release
 providers-live *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/providers-live" scripts/small-model {{ARGS}}
 
-# The released binary, killed and cut from power under clients and readers, and an independent judge.
+# Kill the released binary and cut its power under clients and readers; an independent judge checks the result.
 judge *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/trial" judge {{ARGS}}
 
-# The same for as long as one likes: `just campaign --hours 8`.
+# Run `judge` for a given time: `just campaign --hours 8`.
 campaign *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/trial" campaign {{ARGS}}
 
-# What an operator can run with the binary alone: killed at random under load, then judged.
+# Run the selftest of the released binary: killed at random under load, then judged.
 selftest *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/everturn" selftest {{ARGS}}
 
-# Readers: a reconnect at every byte, one that never reads, a thousand of one session.
+# Test readers: reconnects anywhere, a stalled reader, 1,000 followers of one session.
 readers *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/readers" {{ARGS}}
 
-# The whole surface: who is let in, what one user learns of another, what becomes of nonsense.
+# Check authentication, tenant isolation and malformed input on every route.
 sweeps *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/sweeps" {{ARGS}}
 
-# Backups of the released binary under load, each restored and held against what the original became.
+# Back up the released binary under load, restore each backup, and compare it with the original.
 backups *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/backups" {{ARGS}}
 
-# Stores of every older schema: read, gone on with, killed in their migration; newer ones refused.
+# Open stores of every older schema, crash their migrations, and check that newer stores are refused.
 upgrades *ARGS: release
     cargo run -q --release -p testkit --bin upgrades -- {{ARGS}}
 
-# Restarts, crashes and a platform that goes away on a real Synapse: every message is answered once, in order.
+# Stop, kill and restart the server and a real Synapse: every message is answered once, in order.
 head-to-head *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/messaging" head-to-head {{ARGS}}
 
-# The gateway between failing platforms, killed again and again; then everything is counted.
+# Kill the gateway repeatedly between failing platforms, then count every message.
 judge-gateway *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/messaging" judge {{ARGS}}
 
-# Many chats at once under a platform's rates: nothing lost, memory flat, hardly slower than the rates allow.
+# Measure many chats at once under a platform's rate limits.
 bench-gateway *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/messaging" bench {{ARGS}}
 
-# Restarts, shutdowns and crashes under answers that chats and a browser wait for: each finishes by itself, every word once.
+# Restart, shut down and crash the server under open answers: each must finish, with every word once.
 restarts *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/messaging" restarts {{ARGS}}
 
-# A real model on a real llama.cpp server, in both wire formats, stopped and killed in mid-stream.
+# Stop and kill the released binary mid-stream with a real llama.cpp model, in both wire formats.
 real-model *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/real-model" scripts/small-model {{ARGS}}
 
-# The web pages: checked, tested, built into `web/dist`.
+# Check, test and build the web UI into `web/dist`.
 web: pages
     cd web && npx prettier --check --log-level warn . && npx tsc --noEmit && npx oxlint -c oxlint.json --type-aware --quiet src && npx vitest run --reporter dot
 
-# Builds the web pages when they changed; installs what they are made of when that did.
+# Build the web UI if it changed; install its dependencies if they changed.
 pages:
     cd web && (cmp -s package-lock.json node_modules/.installed || (npm install --no-save --silent && cp package-lock.json node_modules/.installed))
     cd web && ([ -e dist/index.html ] && [ -z "$(find src public *.html *.ts package-lock.json -newer node_modules/.built -print -quit 2>&1)" ] || (touch node_modules/.begun && npx vite build --logLevel warn && mv node_modules/.begun node_modules/.built))
 
-# Writes the description of the API and the types that the pages are made with anew.
+# Regenerate the OpenAPI description and the TypeScript types of the web UI.
 api: release
     node web/e2e/describe.mjs
     cd web && npx openapi-typescript openapi.json -o src/api/schema.d.ts
 
-# Reads the messages of the pages into their catalogues anew; a test says which of them have no German yet.
+# Check the API's description: lint it, compare it with the accepted one, and try generated clients in TypeScript and Python.
+api-check: release
+    node web/e2e/clients.mjs
+
+# Extract the UI messages into their catalogs; a test lists messages without a German translation.
 words:
     cd web && npx lingui extract --clean
 
-# A real browser against the released binary: cut, killed, reloaded.
+# Test the released binary in a real browser: network cuts, kills, reloads.
 e2e *ARGS: release
     node web/e2e/run.mjs {{ARGS}}
 
-# Random histories folded by the server and by the pages: the same state after every entry. `just twins COUNT FIRST`.
+# Compare the server's fold with the web UI's on random histories: `just twins COUNT FIRST`.
 twins *ARGS:
     cargo build -q --release -p session --example histories
     node web/e2e/twins.mjs {{ARGS}}
 
-# Measure the pages in a real browser: their size, a long session, text that streams, beside an empty page.
+# Measure the web UI in a real browser beside an empty page: size, long sessions, streaming.
 bench-web *ARGS: release
     node web/e2e/bench.mjs {{ARGS}}
 
-# Text that wants to be more than text, in every place of the pages.
+# Run the XSS suite against every part of the web UI.
 xss *ARGS: release
     node web/e2e/xss.mjs {{ARGS}}
 
-# Every state of the pages before the rules of accessibility.
+# Check every state of the web UI against the accessibility rules.
 axe *ARGS: release
     node web/e2e/axe.mjs {{ARGS}}
 
-# What the pages look like, light, dark and on a phone, into `web/shots`.
+# Write screenshots of the web UI (light, dark, phone) to `web/shots`.
 screenshots *ARGS: release
     node web/e2e/screenshots.mjs {{ARGS}}
 
-# The binaries that campaigns put on trial and those that try them, built once: without the crash points and mutants of tests.
+# Build the released binary and the programs that test it, without crash points and mutants.
 release: pages
     cargo build -q --release --no-default-features -p server -p judge -p testkit --bins
 
-# Measure the store: runs at once, latency, bytes per transcript byte.
+# Measure the store: concurrent runs, latency, bytes per transcript byte.
 bench-store *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/bench-store" {{ARGS}}
 
-# Measure the released binary: the price of durability, streams at once, starts, requests.
+# Measure the released binary: cost of durability, concurrent streams, starts, requests.
 bench-server *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/bench-server" {{ARGS}}
 
-# Live many small worlds in virtual time, each from a seed; `just sim SEED` lives one again.
+# Simulate many small worlds in virtual time, each from a seed; `just sim SEED` replays one.
 sim *ARGS: tests
     cargo run -q --release -p testkit --bin sim -- {{ARGS}}
 
-# What the gate costs a page of the list, with and without it in one run.
+# Measure the cost of the access checks for one page of the session list.
 bench-gate:
     GATE_BLOCKS=40 cargo test -q --release -p server --bin everturn the_gate_costs -- --nocapture
 
@@ -171,6 +175,6 @@ bench-gate:
 layouts *ARGS: release
     "${CARGO_TARGET_DIR:-target}/release/layouts" {{ARGS}}
 
-# Everything a change must pass, from a clean checkout.
+# Run everything that a change must pass.
 ci:
     .ci/run
