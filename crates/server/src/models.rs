@@ -165,7 +165,7 @@ fn outgoing(config: &ModelConfig) -> anyhow::Result<Outgoing> {
 pub(crate) struct ProviderReply {
     pub(crate) status: u16,
     pub(crate) date: Option<String>,
-    /// What the reply says about the model; none if the status is not a success.
+    /// The model's entry in the reply; none if the status is not a success.
     pub(crate) listing: Option<Listing>,
 }
 

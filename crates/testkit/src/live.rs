@@ -4,7 +4,7 @@
 //! | file | question |
 //! | --- | --- |
 //! | `places.rs` | which providers can be asked, and with which key? |
-//! | `story.rs` | what is asked, and how does the provider behave? |
+//! | `story.rs` | which questions does a live test ask, and how does the provider behave? |
 
 mod places;
 mod story;

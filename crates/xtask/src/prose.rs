@@ -17,8 +17,7 @@ const CEILINGS: &str = "crates/xtask/prose.txt";
 /// A string literal with fewer words is a key or a fragment, not a sentence.
 const SENTENCE_WORDS_MIN: usize = 4;
 
-/// A habit and its bar, in occurrences per 1,000 words. A phrase is a sequence of words: `|` separates alternatives, `*`
-/// is any word.
+/// A habit and its bar, in occurrences per 1,000 words. A phrase is a sequence of words; `|` separates alternatives.
 struct Pattern {
     name: &'static str,
     bar: f64,
@@ -233,9 +232,8 @@ fn words_of(text: &str) -> Vec<String> {
 
 fn occurrences(words: &[String], phrase: &str) -> usize {
     let phrase: Vec<Vec<&str>> = phrase.split(' ').map(|word| word.split('|').collect()).collect();
-    let matches = |window: &&[String]| {
-        window.iter().zip(&phrase).all(|(word, any)| any.contains(&"*") || any.contains(&word.as_str()))
-    };
+    let matches =
+        |window: &&[String]| window.iter().zip(&phrase).all(|(word, any)| any.contains(&word.as_str()));
     words.windows(phrase.len()).filter(matches).count()
 }
 
@@ -288,6 +286,24 @@ mod tests {
         assert_eq!(strings, ["the store is read-only now"]);
         assert_eq!(messages("#: a\nmsgid \"One \"\n\"two\"\nmsgstr \"\"\n"), "\"One two\"");
         assert_eq!(descriptions(r#"{"a":[{"description":"What is it","x":"told"}]}"#), "What is it\n");
+    }
+
+    #[test]
+    fn prose_above_its_ceiling_falls_short() {
+        let root = std::env::temp_dir().join(format!("everturn-prose-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("crates/xtask")).expect("a scratch directory");
+        std::fs::write(root.join("README.md"), "The run goes on, as it was told.").expect("a document");
+        let verdict = |ceilings: &str| {
+            std::fs::write(root.join(CEILINGS), ceilings).expect("the ceilings");
+            let mut report = Report::new("prose");
+            check(&mut report, &root).expect("the scratch directory is readable");
+            format!("{:?}", report.verdict())
+        };
+        let (short, reached) = (verdict(""), verdict("documents go_on 125.00\ndocuments tell 125.00\n"));
+        std::fs::remove_dir_all(&root).expect("the scratch directory goes away");
+        let code = |code: std::process::ExitCode| format!("{code:?}");
+        assert_eq!(short, code(std::process::ExitCode::FAILURE));
+        assert_eq!(reached, code(std::process::ExitCode::SUCCESS));
     }
 
     #[test]

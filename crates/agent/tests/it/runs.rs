@@ -106,7 +106,7 @@ impl Transport for Scripted {
     }
 }
 
-/// Keeps what a run reports.
+/// Collects the progress of a run.
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) reported: Mutex<Vec<Progress>>,

@@ -7,7 +7,7 @@ use agent::{Over, Sink};
 use session::{CallNo, Message, Progress, RetryReason, TurnId};
 use tokio::time::Instant;
 
-/// Keeps what a run reports.
+/// Collects the progress of a run.
 pub(super) struct Log {
     begun: Instant,
     lines: Mutex<Vec<(&'static str, String)>>,
